@@ -67,8 +67,9 @@ class FileKind:
 class Wing:
     """What a wing or a format adds to the core."""
 
-    # Commands: the section of the help, where they are, their first lines.
-    commands: Mapping[str, tuple[str, Ref, str]] = field(default_factory=dict)
+    # Commands: the section of the help or the group, the position there, where they are, their
+    # first lines.
+    commands: Mapping[str, tuple[str, int, Ref, str]] = field(default_factory=dict)
     files: tuple[FileKind, ...] = ()
     routers: tuple[Ref, ...] = ()
     # What a server does beside its runs, given its state.

@@ -15,60 +15,74 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.cli.group import CommandTable
 
-# By section: modules of `commands` with the function in them, and one line of help.
+# By section of the first help: modules of `commands` with the function in them, and one line of
+# help. Wings add theirs.
 COMMANDS: CommandTable = {
-    "Write": {
-        "templates": ("start:templates", "List the workflows to begin with."),
-        "init": ("start:init", "Make a folder ready: configuration, a first loop, schemas."),
-        "new": ("start:new", "Write a workflow file from a template."),
-        "validate": ("file:validate", "Check workflow files and list all mistakes."),
-        "lint": ("file:lint", "Say what another system would refuse in a file."),
-        "import": ("file:import_command", "Write the workflows of another program as files."),
-        "convert": ("file:convert", "Write a workflow file in the native format."),
-        "graph": ("file:graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
-        "schema": ("file:schema", "Print the JSON Schema of native files, for editors."),
-        "explain": ("help:explain", "Explain an error code."),
+    "Start": {
+        "init": ("start:init", "Create a project: configuration, a first loop, tests."),
+        "new": ("start:new", "Create a workflow from a template."),
+        "validate": ("file:validate", "Check workflow files and folders."),
     },
     "Run": {
-        "run": ("run:run_command", "Run a workflow file."),
-        "resume": ("steer:resume", "Go on after an interruption or a pause; retry what failed."),
-        "continue": ("steer:continue_command", "Give a loop that ended more iterations."),
-        "accept": ("steer:accept", "End a loop with the result of an iteration you choose."),
-        "stop": ("runs:stop", "End a loop after the iteration that is under way."),
-        "fork": ("steer:fork", "Start a new run from an iteration of another one."),
-        "pause": ("runs:pause", "Pause a run."),
-        "cancel": ("runs:cancel", "Cancel a run."),
-        "approve": ("runs:approve", "Say yes to what a run asks."),
-        "reject": ("runs:reject", "Say no to what a run asks."),
+        "run": ("run:run_command", "Run a workflow."),
+        "resume": ("steer:resume", "Resume a paused, interrupted or failed run."),
+        "continue": ("steer:continue_command", "Give a finished loop more iterations or budget."),
+        "accept": ("steer:accept", "Finish a loop with an iteration that you choose."),
+        "fork": ("steer:fork", "Start a new run from an iteration of another run."),
     },
     "Look": {
         "ls": ("ls:ls", "List runs."),
-        "status": ("show:status", "Show where a run is."),
-        "show": ("show:show", "Show the steps, iterations and results of a run."),
-        "watch": ("run:watch", "Watch a run live, also one of another process."),
-        "why": ("why:why", "Explain why the loops of a run ended."),
-        "diff": ("why:diff", "Compare two iterations of a run."),
-        "cost": ("runs:cost", "Show what runs cost."),
-        "serve": ("server:serve", "Serve the page in the browser, and the HTTP API."),
+        "show": ("show:show", "Show a run: status, steps, results."),
+        "watch": ("run:watch", "Follow a run live."),
+        "why": ("why:why", "Explain why loops stopped."),
+        "diff": ("why:diff", "Compare two iterations."),
+        "serve": ("server:serve", "Open the page in the browser, and the HTTP API."),
     },
-    "Keep": {
-        "trust": ("project:trust", "Show what a folder's whorl.toml permits, and trust it."),
-        "memory": ("project:memory", "List or delete what loops remember across runs."),
+    "Groups": {
+        "runs": ("", "Pause, cancel, stop, approve, reject, delete; costs."),
+        "file": ("", "Edit, draw, convert, import and lint workflow files."),
+        "server": ("", "Tokens, audit, webhooks, schedules, workers, MCP."),
+        "project": ("", "Trust, doctor, tools, memory, backup, restore, prune."),
+    },
+    "": {
+        "help": ("help:help_command", "Show the help of a command, a code or a function."),
+        "drive": ("run:drive", "Drive a run that was just made."),
+    },
+}
+# The commands of each group.
+GROUPS: CommandTable = {
+    "runs": {
+        "pause": ("runs:pause", "Pause a run."),
+        "cancel": ("runs:cancel", "Cancel a run."),
+        "stop": ("runs:stop", "End a loop after the iteration that is running."),
+        "approve": ("runs:approve", "Say yes to what a run asks."),
+        "reject": ("runs:reject", "Say no to what a run asks."),
+        "cost": ("runs:cost", "Show what runs cost."),
+        "rm": ("runs:rm", "Delete runs that have ended."),
+    },
+    "file": {
+        "graph": ("file:graph", "Draw a workflow as text, SVG or a Mermaid diagram."),
+        "convert": ("file:convert", "Write a workflow file in the native format."),
+        "import": ("file:import_command", "Write the workflows of another program as files."),
+        "lint": ("file:lint", "Say what another system would refuse in a file."),
+        "schema": ("file:schema", "Print the JSON Schema of native files, for editors."),
+    },
+    "server": {
         "token": ("server:token", "Make tokens for a server, each with a role."),
         "audit": ("server:audit", "Show who did what."),
-        "tools": ("project:tools", "Show what tools of MCP servers say, and accept what changed."),
-        "prune": ("project:prune", "Delete old runs."),
+        "mcp": ("server:mcp", "Serve workflows as MCP tools."),
+    },
+    "project": {
+        "trust": ("project:trust", "Show what a folder's whorl.toml permits; trust it."),
+        "doctor": ("project:doctor", "Check the installation, settings and providers."),
+        "tools": ("project:tools", "Show what MCP tools say; accept what changed."),
+        "memory": ("project:memory", "List or delete what loops remember across runs."),
         "backup": ("project:backup", "Copy the store to a file while it is in use."),
         "restore": ("project:restore", "Put a backup in the place of the store."),
+        "prune": ("project:prune", "Delete old runs."),
         "adopt": ("project:adopt", "Copy the runs of a store that you have not made."),
-        "doctor": (
-            "project:doctor",
-            "Check the installation, the configuration and each provider.",
-        ),
-        "mcp": ("server:mcp", "Serve workflows as MCP tools."),
         "completion": ("help:completion", "Print what makes a shell complete commands."),
     },
-    "": {"drive": ("run:drive", "Drive a run that was just made.")},
 }
 
 

@@ -86,11 +86,11 @@ def _secret_columns(diagnostics: Iterable[Diagnostic]) -> dict[tuple[str, int], 
 
 
 def _advice(diagnostic: Diagnostic) -> str:
-    explain = f"un `whorl explain {safe(diagnostic.code)}`"
+    explain = f"un `whorl help {safe(diagnostic.code)}`"
     advice = safe(diagnostic.help)
     if not advice:
         return "r" + explain
-    if "whorl explain" in advice:
+    if "whorl help" in advice:
         return advice
     return f"{advice}{' ' if advice[-1] in '?!.' else '. '}R{explain}"
 

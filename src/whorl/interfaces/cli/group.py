@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from importlib import import_module
 from itertools import takewhile
@@ -14,7 +13,7 @@ import click
 from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, safe, tame
 from whorl.errors import as_json as diagnostic_json
-from whorl.interfaces.cli.terminal import is_colored, ours, paint, say
+from whorl.interfaces.cli.terminal import echo, is_colored, ours, paint, say
 from whorl.lazily import later_patterns, regex
 from whorl.plugins import wings
 
@@ -30,27 +29,28 @@ _OF_RUNS = ("ls", "run", "runs", "show", "steer", "why")
 # What `--events` may print; without a word, the first.
 EVENTS = ("journal", "dialect")
 
-HELP = """Runs loops of AI work until the result is right.
+_HEAD = """Usage: whorl COMMAND [ARGS]...
 
-\b
-  whorl run polish.yaml "a haiku about rain"
-  whorl why last
+  Run AI loops until the result is right.
 
-RUN is the id of a run or its beginning, the key that it was started with (--id), or last.
-A place in it is RUN/ADDRESS, with the address as it is printed: "last/polish[3]/review".
-Commands that only look take the newest run where none is named.
+    whorl init flows && cd flows         make a project with a first loop
+    whorl run first.yaml "a haiku"       run it
+    whorl why                            see why it stopped
 """
+_TAIL = """
+  RUN is an id, its first characters, a key (--key), or `last`.
+  `whorl help COMMAND`, `whorl help CODE`, `whorl help all`."""
 
 # Beside those of the states of runs: whose fault it is decides.
 EXITS = {
-    0: "it went well; the run succeeded",
-    1: "the run failed, or `test` found a change",
-    2: "a mistake in a file, the configuration or the command line",
-    3: "the outside: a provider or the store",
+    0: "done: the run succeeded, all tests passed, the gate holds",
+    1: "the answer is no: the run or a test failed, the gate does not hold",
+    2: "a mistake of the caller: file, configuration, command line",
+    3: "something outside failed before a run began: provider, store, cluster",
     4: "the run waits for a person",
-    5: "the run is paused, cancelled or interrupted",
-    70: "an internal error of Whorl",
-    130: "ended by Ctrl-C before anything was stored",
+    5: "the run is paused, cancelled or interrupted; a budget stopped an experiment",
+    70: "a fault of Whorl",
+    130: "Ctrl-C before anything was stored",
 }
 
 _TOO_MANY = regex(r"got unexpected extra arguments? \((.*)\)")
@@ -64,12 +64,12 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command; for an unknown one, names the nearest."""
+        """Finds a command; of an unknown one, says where it is, or names the nearest."""
         command = self.get_command(ctx, args[0])
         if command is None:
-            hint = _nearest_command(args[0], self.list_commands(ctx))
-            words = f"there is no command {args[0]!r}"
-            raise click.UsageError(f"{words}; {hint}" if hint else words, ctx)
+            from whorl.interfaces.cli.foreign_verbs import unknown_command
+
+            raise unknown_command(self, ctx, args)
         return args[0], command, args[1:]
 
 
@@ -82,56 +82,77 @@ class LazyGroup(CommandGroup):
         """Reads `--events` as `--events=journal`: click would take any next word for the kind."""
         end = args.index("--") if "--" in args else len(args)
         made = [f"--events={EVENTS[0]}" if word == "--events" else word for word in args[:end]]
-        return super().parse_args(ctx, made + args[end:])
+        try:
+            return super().parse_args(ctx, made + args[end:])
+        except click.NoSuchOption:
+            from whorl.interfaces.cli.foreign_verbs import known_option
+
+            if ctx.parent is None and (known := known_option(args)):
+                raise known from None
+            raise
 
     def sections(self) -> CommandTable:
-        """All commands: those of the core, and behind them those of wings."""
+        """All commands: those of the core, and among them those of wings."""
         made = {section: dict(rows) for section, rows in self.table.items()}
         for wing in wings():
-            for name, (section, where, words) in wing.commands.items():
-                made[section][name] = (where, words)
+            for name, (section, at, where, words) in wing.commands.items():
+                if section in made:
+                    rows = list(made[section].items())
+                    made[section] = dict([*rows[:at], (name, (where, words)), *rows[at:]])
         return made
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for section, rows in self.sections().items() if section for name in rows]
+        return [name for rows in self.sections().values() for name in rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # Wings are looked at only for what is no command of the core.
         is_core = any(cmd_name in rows for rows in self.table.values())
         for rows in (self.table if is_core else self.sections()).values():
             if cmd_name in rows:
-                module, _, name = rows[cmd_name][0].partition(":")
-                if module in _OF_RUNS:
-                    with later_patterns():
-                        # What the event loop imports has patterns that hardly anybody uses.
-                        import_module("asyncio")
-                place = module if "." in module else f"whorl.interfaces.cli.commands.{module}"
-                command = vars(import_module(place))[name]
-                assert isinstance(command, click.Command)
-                return command
+                where, words = rows[cmd_name]
+                return _loaded(where) if where else _group(cmd_name, words)
         return None
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Exit codes"):
-            formatter.write_dl([(str(code), words) for code, words in EXITS.items()])
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands by section, without importing them."""
+    def get_help(self, ctx: click.Context) -> str:
+        """The help; at the top, the commands by section, without importing them."""
+        if ctx.parent is not None:
+            return super().get_help(ctx)
+        lines = [_HEAD]
         for section, rows in self.sections().items():
             if section:
-                with formatter.section(section):
-                    formatter.write_dl([(name, words) for name, (_, words) in rows.items()])
+                lines += [f"{section}:", *(f"  {n:<12}{words}" for n, (_, words) in rows.items())]
+                lines.append("")
+        return "\n".join(lines) + _TAIL
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands of a group, without importing them."""
+        for rows in self.sections().values():
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, words) for name, (_, words) in rows.items()])
 
 
-def _nearest_command(word: str, names: Sequence[str]) -> str:
-    """The command that a word probably means: one that is like it, or that it is short for."""
-    short = re.compile(".*".join(map(re.escape, word[:20])), re.IGNORECASE)
-    fitting = sorted(filter(short.match, names), key=len)[:1] if len(word) > 1 else []
-    return did_you_mean(word, names) or "".join(f"did you mean {name!r}?" for name in fitting)
+def _loaded(where: str) -> click.Command:
+    module, _, name = where.partition(":")
+    if module in _OF_RUNS:
+        with later_patterns():
+            # What the event loop imports has patterns that hardly anybody uses.
+            import_module("asyncio")
+    place = module if "." in module else f"whorl.interfaces.cli.commands.{module}"
+    command = vars(import_module(place))[name]
+    assert isinstance(command, click.Command)
+    return command
+
+
+def _group(name: str, words: str) -> LazyGroup:
+    from whorl.interfaces.cli import GROUPS
+
+    group = LazyGroup(name, help=words)
+    group.table = {name: GROUPS[name]}
+    return group
 
 
 def build_group(table: CommandTable) -> LazyGroup:
-    @click.group(cls=LazyGroup, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+    @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
     @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")
     @click.version_option(__version__, message="%(prog)s %(version)s")
@@ -155,8 +176,8 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
         except click.exceptions.Exit as leaving:
             return leaving.exit_code
         except click.exceptions.NoArgsIsHelpError as fault:
-            say(fault.format_message())
-            return 2
+            echo(fault.ctx.get_help() if fault.ctx else "")
+            return 0
         except (click.ClickException, WhorlError) as fault:
             return _report(fault, as_json=as_json)
     except (BrokenPipeError, SystemExit):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
 # These can be done anywhere.
-_LOOKS = frozenset({"show", "why", "watch", "explain"})
+_LOOKS = frozenset({"show", "why", "watch", "help"})
 # A longer command is not repeated with its inputs.
 _COMMAND_MAX = 300
 
@@ -91,7 +91,7 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Co
     if root == "P118" and "raise the budget" in str(error.get("message")):
         return _with_room(store, run, str(error.get("path"))) or Command(["resume", run])
     if root == "P118" or error.get("code") in ("R110", "R111"):
-        return Command(["explain", "P118" if root == "P118" else error["code"]])
+        return Command(["help", "P118" if root == "P118" else error["code"]])
     if root == "P122":
         # The run keeps the tools that it began with.
         return run_again(store, run)
@@ -251,8 +251,8 @@ def _answers(store: SqliteStore, run: RunId, gates: list[dict[str, Any]]) -> lis
     loop, is_limit = gate["address"].partition("/:")[0], gate["reason"] == "limit"
     # A loop that lies in another one is not the one that would be meant.
     at = ["--at", loop] if len(gates) > 1 or (is_limit and "[" in loop) else []
-    answers = [Command(["approve", run, *at])]
+    answers = [Command(["runs", "approve", run, *at])]
     if is_limit:
         more = flags(amounts_to_go_on(fold(store, run).machine, loop))
         answers.append(Command(["continue", run, *at, "--iterations", "3", *more]))
-    return [*answers, Command(["reject", run, *at, "--feedback", "..."])]
+    return [*answers, Command(["runs", "reject", run, *at, "-m", "..."])]

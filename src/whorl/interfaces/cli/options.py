@@ -482,24 +482,22 @@ def _read_file(path: str, place: str) -> str:
 
 _VERBS = {
     "experiment": ("run", "rm", "stop"),
-    "tools": ("accept",),
-    "schedule": ("add", "pause", "resume", "run", "rm"),
-    "hook": ("add", "rotate", "rm"),
-    "token": ("add", "rotate", "rm"),
+    "project tools": ("accept",),
+    "server schedule": ("add", "pause", "resume", "run", "rm"),
+    "server hook": ("add", "rotate", "rm"),
+    "server token": ("add", "rotate", "rm"),
 }
 # Commands that change something, and what the audit calls it: the same as over HTTP.
 ACTIONS = {
     "run": "start",
-    "memory rm": "forget memory",
+    "runs rm": "prune",
+    "project memory rm": "forget memory",
+    **{verb: verb for verb in ("resume", "continue", "accept", "fork", "try")},
+    **{f"runs {verb}": verb for verb in ("pause", "cancel", "stop", "approve", "reject")},
+    **{f"project {verb}": verb for verb in ("prune", "restore", "adopt")},
+    "file edit": "edit",
     **{
-        verb: verb
-        for verb in (
-            *("resume", "continue", "accept", "fork", "pause", "cancel", "approve", "reject"),
-            *("prune", "restore", "adopt", "stop", "try", "edit"),
-        )
-    },
-    **{
-        f"{noun} {verb}": f"{'remove' if verb == 'rm' else verb} {noun}"
+        f"{noun} {verb}": f"{'remove' if verb == 'rm' else verb} {noun.split()[-1]}"
         for noun, verbs in _VERBS.items()
         for verb in verbs
     },

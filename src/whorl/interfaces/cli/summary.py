@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, RunId
+    from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.records import Record, RunRecords
 
@@ -117,10 +117,9 @@ def final_lines(
     run: RunId,
     result: dict[str, Any],
     *,
-    asked: str = "",
     shown: Set[str] = frozenset(),
 ) -> Iterator[str]:
-    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`.
+    """Exit reason, returned iteration, cost, run, next command.
 
     The questions at the addresses in `shown` are not shown again.
     """
@@ -132,27 +131,31 @@ def final_lines(
     mocked = f"mocked by {line(result['mocked'], 200)}" if "mocked" in result else ""
     yield joined(head, line(row.name, 60), took, usage_words(result["usage"]), f"run {run}", mocked)
     yield from indented(loops_lines(result["loops"]))
-    if asked != "show":
-        yield from indented(all_loops(run, result["loops"]))
-    outputs = result["outputs"] if status == "succeeded" else {}
-    missing = [line(name, 60) for name, value in outputs.items() if value is None]
-    if missing:
-        yield "  the output is null" if len(outputs) == 1 else f"  null: {', '.join(missing)}"
+    yield from indented(all_loops(run, result["loops"]))
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
     yield from indented(error_lines(result["error"]))
-    blind = (warning for warning in result["warnings"] if warning["code"] == "R909")
-    yield from (f"  warning[R909]: {warning['message']}" for warning in blind)
-    if row.held:
-        words = "no server takes it up: " if row.position is None else ""
-        yield f"  {words}{safe(row.held)}"
-    if row.belongs_to:
-        yield f"  it belongs to {safe(row.belongs_to)}"
+    yield from indented(note_lines(row, result))
     for gate in result["waiting_for"]:
         if gate["address"] not in shown:
             yield from indented(gate_lines(gate))
-    if following := next_command(store, run, result, asked):
+    if following := next_command(store, run, result):
         yield f"  next: {following}"
+
+
+def note_lines(row: RunRow, result: dict[str, Any]) -> Iterator[str]:
+    """Outputs that are null, what was not seen of files, what it waits behind, where it belongs."""
+    outputs = result["outputs"] if result["status"] == "succeeded" else {}
+    missing = [line(name, 60) for name, value in outputs.items() if value is None]
+    if missing:
+        yield "the output is null" if len(outputs) == 1 else f"null: {', '.join(missing)}"
+    blind = (warning for warning in result["warnings"] if warning["code"] == "R909")
+    yield from (f"warning[R909]: {warning['message']}" for warning in blind)
+    if row.held:
+        words = "no server takes it up: " if row.position is None else ""
+        yield f"{words}{safe(row.held)}"
+    if row.belongs_to:
+        yield f"it belongs to {safe(row.belongs_to)}"
 
 
 def error_lines(error: dict[str, Any] | None) -> Iterator[str]:

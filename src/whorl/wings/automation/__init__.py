@@ -4,15 +4,17 @@ from whorl.plugins import Wing
 
 WING = Wing(
     commands={
-        "schedule": (
-            "Run",
-            "whorl.wings.automation.commands:schedule",
-            "Let the clock start workflows.",
-        ),
         "hook": (
-            "Keep",
+            "server",
+            2,
             "whorl.wings.automation.commands:hook",
             "Make addresses that start workflows, for other systems.",
+        ),
+        "schedule": (
+            "server",
+            3,
+            "whorl.wings.automation.commands:schedule",
+            "Let the clock start workflows.",
         ),
     },
     routers=(

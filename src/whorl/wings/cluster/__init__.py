@@ -9,7 +9,8 @@ from whorl.plugins import Wing
 WING = Wing(
     commands={
         "worker": (
-            "Keep",
+            "server",
+            4,
             "whorl.wings.cluster.commands:worker",
             "Do the work of a cluster here.",
         ),

@@ -5,14 +5,16 @@ from whorl.plugins import Wing
 WING = Wing(
     commands={
         "edit": (
-            "Write",
+            "file",
+            0,
             "whorl.wings.editor.commands:edit",
-            "Change a workflow file by operations, and nothing else in it.",
+            "Change a workflow file by operations.",
         ),
         "try": (
             "Run",
+            1,
             "whorl.wings.editor.commands:try_command",
-            "Run one step, or one iteration of a loop, alone.",
+            "Run one step, or one iteration of a loop.",
         ),
     },
     routers=("whorl.wings.editor.routes:router",),

@@ -5,19 +5,10 @@ from whorl.plugins import FileKind, Wing
 WING = Wing(
     commands={
         "experiment": (
-            "Run",
+            "Groups",
+            1,
             "whorl.wings.experiments.commands:experiment",
-            "Run a workflow over cases and compare variants.",
-        ),
-        "what-if": (
-            "Look",
-            "whorl.wings.experiments.commands:what_if",
-            "Tell what another stop rule would have done.",
-        ),
-        "judge": (
-            "Look",
-            "whorl.wings.experiments.commands:judge",
-            "Tell how far a judge can be trusted.",
+            "Compare variants over many cases; what-if; judges.",
         ),
     },
     files=(

@@ -489,7 +489,7 @@ def _to_save(file: str, save: str) -> str:
 # Other rules, and judges.
 
 
-@click.command(name="what-if")
+@experiment.command(name="what-if")
 @click.argument("what", metavar="[RUN|FILE]", nargs=-1)
 @click.option("--workflow", default="", metavar="NAME", help="All runs of one version of it.")
 @click.option("--version", default="", metavar="HASH", help="Which one; default: the newest.")
@@ -605,7 +605,7 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
         say(f"no answer of this rule could be checked: not known in any of {tried} that were tried")
 
 
-@click.command()
+@experiment.command()
 @click.argument("file", metavar="FILE")
 @click.argument("name", metavar="[LOOP|GRADER]", default="")
 @click.option("--against", required=True, metavar="GRADER|FILE",

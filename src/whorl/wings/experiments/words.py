@@ -103,7 +103,7 @@ def report_lines(
     if not report.is_complete:
         lines.append(f"next: {commands.run}")
     elif report.explores:
-        lines.append(f"next: {pasted('what-if', file)}")
+        lines.append(f"next: {pasted('experiment', 'what-if', file)}")
     return lines
 
 

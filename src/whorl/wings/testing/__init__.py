@@ -12,9 +12,10 @@ from whorl.plugins import FileKind, Wing
 WING = Wing(
     commands={
         "test": (
-            "Write",
+            "Start",
+            3,
             "whorl.wings.testing.commands:test",
-            "Run the tests of workflows, or replay a recorded run.",
+            "Run the tests of workflows.",
         ),
     },
     offers={"mocks": "whorl.wings.testing.files:mocked_run"},

@@ -69,9 +69,11 @@ _LISTED_MAX = 20
 @click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
               help="Fail where fewer steps are reached.")  # fmt: skip
 @click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
-@click.option("--cassette", metavar="PATH", help="Replay a saved cassette instead of a run.")
+@click.option(
+    "--recording", "cassette", metavar="PATH", help="Replay a saved recording instead of a run."
+)
 @click.option("--save", metavar="PATH",
-              help="Save the run: as tests (.yaml), or as a cassette (.json).")  # fmt: skip
+              help="Save the run: as tests (.yaml), or as a recording (.json).")  # fmt: skip
 @click.option(
     *("-i", "--input", "inputs"),
     metavar="NAME=VALUE",
@@ -101,16 +103,16 @@ def test(
       whorl test polish.yaml                      those of polish.test.yaml
       whorl test --coverage --fail-under 80
       whorl test polish.yaml --save polish.test.yaml
-      whorl test polish.yaml --cassette tests/polish.json
+      whorl test polish.yaml --recording tests/polish.json
 
     A test gives mocks by the names of steps, and says what it expects; time jumps. Nothing is sent.
-    Any run is a recording, too: without tests, or with --run or --cassette, FILE is run against
+    Any run is a recording, too: without tests, or with --run or --recording, FILE is run against
     the replies of a run. A call that is asked something new is shown with both versions; a call
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
     holds no secrets: `***` stands for each, unless -i gives it again.
     """
     if run is not None and cassette is not None:
-        raise UsageError("--run and --cassette exclude each other", help="leave one of them out")
+        raise UsageError("--run and --recording exclude each other", help="leave one of them out")
     is_covered = coverage or fail_under is not None
     if not (run or cassette or save):
         tests = _find_tests(project, files)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing, contextmanager
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.errors import plural
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.terminal import print_lines, say
-from whorl.interfaces.formatting import table
+from whorl.interfaces.formatting import bytes_words, table
 from whorl.lazily import regex
+from whorl.runtimes.sqlite import Pruned
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -110,3 +115,44 @@ def print_list(
         print_lines(table([head, *rows] if head else rows, right=right))
     else:
         say(empty)
+
+
+def deleting(command: Callable[..., R]) -> Callable[..., R]:
+    """The options of commands that delete runs."""
+    command = click.option("--yes", "-y", is_flag=True, help="Do not ask first.")(command)
+    return click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")(command)
+
+
+def delete_runs(
+    project: Project,
+    delete: Callable[..., Awaitable[Pruned]],
+    *,
+    names: bool = False,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Deletes runs, after a question at a terminal, which `names` them or only counts them."""
+    old = Pruned((), 0, 0, dry_run)
+    if has_runs := project.has_runs():
+        is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
+        old = change_store(project, partial(delete, dry_run=dry_run or is_asked))
+        which = f" ({', '.join(old.runs)})" if names else ""
+        if is_asked and old.runs:
+            if not click.confirm(f"delete {_amount(old)}{which}?", err=True):
+                say("nothing was deleted")
+                return
+            old = change_store(project, partial(delete, dry_run=False))
+        if not dry_run:
+            project.remove_workspaces(old.runs)
+    if as_json:
+        print_json(asdict(old))
+    elif has_runs:
+        print_lines(old.runs)
+        say(f"{'would delete' if dry_run else 'deleted'} {_amount(old)}")
+    else:
+        say(NO_RUNS)
+
+
+def _amount(pruned: Pruned) -> str:
+    return f"{plural(len(pruned.runs), 'run')}, {bytes_words(pruned.bytes)}"

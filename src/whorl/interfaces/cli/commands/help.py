@@ -1,4 +1,4 @@
-"""What helps at the command line: `explain`, `completion`, and what a shell is answered."""
+"""What helps at the command line: `help`, `completion`, and what a shell is answered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from click.shell_completion import CompletionItem
 
 from whorl import explanations
 from whorl.errors import UsageError, did_you_mean
-from whorl.interfaces.cli.group import LazyGroup
+from whorl.interfaces.cli.foreign_verbs import MOVED, near_command, unknown_command
+from whorl.interfaces.cli.group import EXITS, LazyGroup
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _ATTEMPT = re.compile(r"#[0-9]+(?=/|$)")
 _FILES = re.compile(r"FILE|PATH|OUT|OTHER|DATABASE|FOLDER")
 _PLACES = re.compile(r"ADDRESS|STEP|LOOP")
 # What is given by -i, a template, a code.
-_INPUT, _TEMPLATE, _CODE = "INPUT", "[TEMPLATE]", "CODE | function NAME"
+_INPUT, _TEMPLATE, _ASKED = "INPUT", "[TEMPLATE]", "[COMMAND | CODE | FUNCTION | all]"
 # A shell puts what it is offered on its line, and runs that: names come from other people's files.
 _HARMLESS = re.compile(r"[\w.,:=@%+/\[\]-]*")
 _SHELLS: dict[str, type[shells.ShellComplete]] = {
@@ -40,27 +41,66 @@ _SHELLS: dict[str, type[shells.ShellComplete]] = {
 }
 
 
-@click.command()
-@click.argument("what", metavar=_CODE, nargs=-1)
-def explain(what: tuple[str, ...]) -> None:
-    """Explain an error CODE, or a function of expressions by its NAME.
+@click.command(name="help")
+@click.argument("words", metavar=_ASKED, nargs=-1)
+@click.pass_context
+def help_command(ctx: click.Context, *, words: tuple[str, ...]) -> None:
+    """Show the help of a COMMAND, explain an error CODE or a FUNCTION of expressions, or list all.
 
     \b
-      whorl explain W004
-      whorl explain function addDays
+      whorl help run
+      whorl help server token
+      whorl help W004
+      whorl help addDays
+      whorl help all
     """
-    code, *others = what or ("",)
-    if code == "function":
-        print_lines(_functions(others))
-    elif len(what) != 1:
-        message = f"one code is explained at a time, not {len(what)}"
-        if not what:
-            message = "name the code that is to be explained: a message has it"
-        raise UsageError(message, help="whorl explain W004")
-    elif (page := explanations.explain(code)) is not None:
+    context = ctx.find_root()
+    root = context.command
+    assert isinstance(root, LazyGroup)
+    if words == ("all",):
+        print_lines(_all_lines(root, context))
+        return
+    command: click.Command | None = root
+    for word in words:
+        command = command.get_command(context, word) if isinstance(command, click.Group) else None
+        if command is None:
+            break
+        context = click.Context(command, info_name=word, parent=context)
+    if command is not None:
+        echo(command.get_help(context))
+    elif len(words) > 1:
+        raise unknown_command(root, ctx.find_root(), words)
+    elif (page := explanations.explain(words[0])) is not None:
         echo(page.rstrip())
     else:
-        raise UsageError(f"no error has the code {code!r}", help=_near_codes(code))
+        print_lines(_functions(root, ctx.find_root(), words[0]))
+
+
+def _all_lines(root: LazyGroup, ctx: click.Context) -> Iterator[str]:
+    """A line for each command, the options of all commands, and the exit codes."""
+    yield "Usage: whorl COMMAND [ARGS]..."
+    yield ""
+    yield from (f"  {path:<24}{words}" for path, words in commands_in(root, ctx))
+    for title, rows in (("Options of all commands", _options(root, ctx)), ("Exit codes", EXITS)):
+        yield from ("", f"{title}:")
+        yield from (f"  {name:<24}{words}" for name, words in rows.items())
+
+
+def _options(root: LazyGroup, ctx: click.Context) -> dict[str, str]:
+    return dict(filter(None, (each.get_help_record(ctx) for each in root.get_params(ctx))))
+
+
+def commands_in(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, str]]:
+    """The commands in a group and in its groups: their words, and their first lines."""
+    lines = {}
+    if isinstance(group, LazyGroup):
+        lines = {n: words for rows in group.sections().values() for n, (_, words) in rows.items()}
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {path}", words) for path, words in commands_in(command, ctx))
+        elif command is not None and not command.hidden:
+            yield name, lines.get(name) or command.get_short_help_str(74)
 
 
 def _near_codes(word: str) -> str:
@@ -72,20 +112,15 @@ def _near_codes(word: str) -> str:
         return f"did you mean {padded!r}?" if padded in codes else near
     titles = ((code, explanations.title(code)) for code in codes)
     found = [f"{code} ({title})" for code, title in titles if word.lower() in title.lower()]
-    if found:
-        return f"did you mean {', '.join(found[:5])}?"
-    return "write a code as a message has it, such as W004; the page `Error codes` lists all"
+    return f"did you mean {', '.join(found[:5])}?" if found else ""
 
 
-def _functions(names: list[str]) -> list[str]:
+def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
     """All functions, filters and tests of a name, from the tables that the language uses."""
     from whorl.language import LanguageError, Library, functions
     from whorl.language.libraries import libraries, open_library
 
-    if len(names) != 1:
-        message = "name the function that is to be explained"
-        raise UsageError(message, help="whorl explain function addDays")
-    wanted = names[0].removesuffix("()").lstrip("@").lower()
+    wanted = word.removesuffix("()").lstrip("@").lower()
     lines: list[str] = []
     listed: list[str] = []
     core = Library(functions=functions(), title="templates: {{ ... }}")
@@ -104,8 +139,11 @@ def _functions(names: list[str]) -> list[str]:
                 family = f"{entry.kind} of the family {entry.family!r}, for {library.title}"
                 lines += ["", library.signature(entry), f"  {entry.doc}", f"  {family}"]
     if not lines:
-        advice = did_you_mean(names[0], listed) or "docs/reference lists all of them"
-        raise UsageError(f"there is no function {names[0]!r}", help=advice)
+        known = f"`whorl {word}` is another name today" if word in MOVED else ""
+        near = near_command(root, ctx, word)
+        ways = (known, _near_codes(word), did_you_mean(word, [near, *listed]))
+        advice = next(filter(None, ways), "write a code as a message has it, such as W004")
+        raise UsageError(f"there is no command, code or function {word!r}", help=advice)
     return lines[1:]
 
 
@@ -150,9 +188,9 @@ def completion(ctx: click.Context, *, shell: str) -> None:
     """Print the script that makes a SHELL complete commands, options, runs, steps, files, names.
 
     \b
-      whorl completion bash >> ~/.bashrc
-      whorl completion zsh > ~/.zfunc/_whorl   # with ~/.zfunc in fpath
-      whorl completion fish > ~/.config/fish/completions/whorl.fish
+      whorl project completion bash >> ~/.bashrc
+      whorl project completion zsh > ~/.zfunc/_whorl   # with ~/.zfunc in fpath
+      whorl project completion fish > ~/.config/fish/completions/whorl.fish
     """
     made = _SHELLS[shell](ctx.find_root().command, {}, "whorl", VARIABLE)
     script = _BASH if shell == "bash" else made.source_template
@@ -202,8 +240,10 @@ def _names(ctx: click.Context, wanted: str, incomplete: str) -> Iterator[str]:
         from whorl.templates import TEMPLATES
 
         yield from (template.name for template in TEMPLATES)
-    elif wanted == _CODE:
-        yield from (*explanations.codes(), "function")
+    elif wanted == _ASKED:
+        root = ctx.find_root()
+        assert isinstance(root.command, LazyGroup)
+        yield from (*root.command.list_commands(root), *explanations.codes(), "all")
     given: dict[str, Any] = ctx.params
     store = given.get("store") or ctx.find_root().params.get("store")
     project = find_project(os.environ, store=store, is_checked=False)

@@ -18,16 +18,21 @@ import click
 
 from whorl import __version__
 from whorl.errors import StoreError, UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.commands import change_store, duration, print_list, with_json
+from whorl.interfaces.cli.commands import (
+    change_store,
+    delete_runs,
+    deleting,
+    duration,
+    print_list,
+    with_json,
+)
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
-from whorl.interfaces.cli.session import meant_run
 from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say, steer
 from whorl.interfaces.cli.trust import accept_changes, judged_lines, known_tools
 from whorl.interfaces.formatting import age, bytes_words, line, table
 from whorl.providers.redaction import redact
 from whorl.providers.tools.tool_cache import FILE_NAME
-from whorl.runtimes.sqlite import MemoryRow, Pruned, SqliteStore
 from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.services.backup import Copied, back_up
@@ -40,10 +45,11 @@ from whorl.services.project import Catalogue, Project, find_project
 from whorl.source.paths import check_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import Iterator
 
     from whorl.language import Json
     from whorl.providers.settings import Settings
+    from whorl.runtimes.sqlite import MemoryRow, Pruned, SqliteStore
 
 SQLITE_MIN = (3, 51, 3)
 FINISHED = ("succeeded", "failed", "cancelled")
@@ -61,7 +67,7 @@ _SINCE = {
 @click.argument("path", metavar="[PATH]", required=False)
 @click.option("--list", "lists", is_flag=True, help="List what is trusted.")
 @click.option("--remove", "removes", is_flag=True, help="Trust PATH no longer.")
-@click.option("--yes", is_flag=True, help="Trust it without asking.")
+@click.option("--yes", "-y", is_flag=True, help="Trust it without asking.")
 @json_option
 def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: bool) -> int:
     """Show what the whorl.toml of a folder permits, and trust it as it is.
@@ -383,69 +389,34 @@ def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
               )  # fmt: skip
 @click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
               help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
-@click.option("--run", "named", metavar="RUN", help="Only this run, however old: one that has "
-              "ended, or whose journal is damaged.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask first, at a terminal.")
 @click.option("--experiments", is_flag=True, help="Runs of experiments, too.")
+@deleting
 @with_json
 def prune(
     project: Project,
     *,
     older_than: float | None,
     statuses: tuple[str, ...],
-    named: str | None,
-    dry_run: bool,
-    yes: bool,
     experiments: bool,
-    as_json: bool,
+    **how: bool,
 ) -> None:
     """Delete runs that ended long ago, with everything that only they use.
 
     Runs of experiments stay, since their reports are made of them.
 
     \b
-      whorl prune --older-than 30d --dry-run
-      whorl prune --run last
+      whorl project prune --older-than 30d --dry-run
     """
-    if named is not None and (older_than is not None or statuses or experiments):
-        raise UsageError("--run names one run: no other option chooses runs then")
     if older_than is None:
         configured_s = project.settings().retention.older_than_s
         older_than = duration("30d") if configured_s is None else configured_s
     kept = () if experiments else (EXPERIMENT,)
+    chosen = statuses or FINISHED
 
-    def delete(store: SqliteStore, *, dry_run: bool) -> Awaitable[Pruned]:
-        if named is not None:
-            return store.remove_run(meant_run(store, named), dry_run=dry_run)
-        chosen = statuses or FINISHED
-        return store.prune(older_than, chosen, dry_run=dry_run, without_key=kept)
+    async def delete(store: SqliteStore, *, dry_run: bool) -> Pruned:
+        return await store.prune(older_than, chosen, dry_run=dry_run, without_key=kept)
 
-    old = Pruned((), 0, 0, dry_run)
-    if has_runs := project.has_runs():
-        is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
-        old = change_store(project, partial(delete, dry_run=dry_run or is_asked))
-        which = "" if named is None else f" ({', '.join(old.runs)})"
-        if is_asked and old.runs:
-            if not click.confirm(f"delete {_amount(old)}{which}?", err=True):
-                say("nothing was deleted")
-                return
-            # `last` may be another one by now.
-            named = named and old.runs[0]
-            old = change_store(project, partial(delete, dry_run=False))
-        if not dry_run:
-            project.remove_workspaces(old.runs)
-    if as_json:
-        print_json(asdict(old))
-    elif has_runs:
-        print_lines(old.runs)
-        say(f"{'would delete' if dry_run else 'deleted'} {_amount(old)}")
-    else:
-        say(NO_RUNS)
-
-
-def _amount(pruned: Pruned) -> str:
-    return f"{plural(len(pruned.runs), 'run')}, {bytes_words(pruned.bytes)}"
+    delete_runs(project, delete, **how)
 
 
 _file_argument = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))

@@ -76,7 +76,7 @@ class _RunCommand(click.Command):
 @click.option(
     "--dry-run", is_flag=True, help="Try it with invented answers; files are read, nothing is sent."
 )
-@click.option("--id", "key", default="", metavar="KEY", help="Start at most one run for this key.")
+@click.option("--key", default="", metavar="KEY", help="Start at most one run for this key.")
 @options.workflow_option
 @options.step_options
 @click.option("--explore", multiple=True, metavar="LOOP=N",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,13 @@ import click
 from whorl.errors import StoreError, UsageError, plural
 from whorl.interfaces import formatting
 from whorl.interfaces.cli import options, summary
-from whorl.interfaces.cli.commands import open_if_any, since_option, with_json
+from whorl.interfaces.cli.commands import (
+    delete_runs,
+    deleting,
+    open_if_any,
+    since_option,
+    with_json,
+)
 from whorl.interfaces.cli.options import NO_RUNS, carrying, print_json, with_help
 from whorl.interfaces.cli.session import (
     PATIENCE_S,
@@ -25,6 +32,7 @@ from whorl.interfaces.cli.session import (
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.status_words import ENDED
+from whorl.runtimes.sqlite import Pruned
 from whorl.services import steering
 from whorl.services.inspecting import places
 from whorl.services.inspecting.places import split_place
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
 
@@ -53,15 +62,15 @@ def pause(project: Project, *, run: str, as_json: bool) -> None:
 
 @click.command()
 @options.run_argument
-@click.option("--feedback", default="", metavar="TEXT", help="Why; it is kept with the run.")
+@click.option("--reason", "-m", default="", metavar="TEXT", help="Why; it is kept with the run.")
 @with_json
-def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> None:
+def cancel(project: Project, *, run: str, reason: str, as_json: bool) -> None:
     """End a RUN for good. What it has made so far stays in the store.
 
     \b
-      whorl cancel last --feedback "wrong file"
+      whorl cancel last --reason "wrong file"
     """
-    asyncio.run(_stop(project, run, steering.cancelled(feedback), "cancelled", as_json))
+    asyncio.run(_stop(project, run, steering.cancelled(reason), "cancelled", as_json))
 
 
 async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> None:
@@ -236,3 +245,27 @@ def _cost_cells(usage: places.Line) -> tuple[str, ...]:
     numbers = (*(str(number or "") for number in calls), *tokens)
     name, doubtful = formatting.line(usage.name, 60), str(usage.in_doubt or "")
     return (name, *numbers, formatting.cost_words(usage), doubtful)
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@deleting
+@with_json
+def rm(project: Project, *, runs: tuple[str, ...], **how: bool) -> None:
+    """Delete RUNs, however old: each has ended, or its journal is damaged.
+
+    \b
+      whorl runs rm last
+    """
+    with closing(project.open_store()) as store:
+        # `last` may be another one after a question.
+        named = dict.fromkeys(meant_run(store, run) for run in runs)
+
+    async def delete(store: SqliteStore, *, dry_run: bool) -> Pruned:
+        # Nothing is deleted where one of them cannot be.
+        for is_tried in (True,) if dry_run else (True, False):
+            done = [await store.remove_run(run, dry_run=is_tried) for run in named]
+        sizes = (sum(each.entries for each in done), sum(each.bytes for each in done))
+        return Pruned(tuple(run for each in done for run in each.runs), *sizes, dry_run)
+
+    delete_runs(project, delete, names=True, **how)

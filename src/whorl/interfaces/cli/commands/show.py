@@ -1,4 +1,4 @@
-"""How a run stands: `status` says where it is, `show` all of it, or what is at one address."""
+"""`whorl show`: where a run is and all of it, or what is at one address."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import safe
+from whorl.errors import UsageError, safe
 from whorl.interfaces import status_words
 from whorl.interfaces.cli import summary
-from whorl.interfaces.cli.commands import open_run, with_json
+from whorl.interfaces.cli.commands import open_run
 from whorl.interfaces.cli.next_command import next_command
 from whorl.interfaces.cli.options import (
     json_option,
     located,
     place_option,
     print_json,
-    run_option,
     with_help,
 )
 from whorl.interfaces.cli.summary import (
@@ -29,7 +28,7 @@ from whorl.interfaces.cli.summary import (
     step_lines,
     steps_in,
 )
-from whorl.interfaces.cli.terminal import SIGNS, badge, echo, paint, print_lines
+from whorl.interfaces.cli.terminal import SIGNS, badge, paint, print_lines
 from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
 from whorl.interfaces.formatting import allowed, clock, joined, line, seconds, used, worked, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
@@ -57,29 +56,8 @@ _ANSWERS_MAX = 1_000
 _REQUESTS_MAX = 20
 # Of more loops than this each is one line; its address shows its iterations.
 _TABLES_MAX = 20
-# The rows of `status` that a dialect's own lines take the place of.
+# The rows that a dialect's own lines take the place of.
 _DIALECT_ROWS = ("workflow", "status", "duration", "iteration", "until", "last", "result")
-
-
-@click.command()
-@run_option
-@with_json
-def status(project: Project, *, run: str, as_json: bool) -> None:
-    """Show where a RUN is: step, iteration, condition, last result, what it waits for.
-
-    \b
-      whorl status last
-    """
-    with open_run(project, run) as (store, chosen, _):
-        position = _Status(store, chosen)
-        if as_json:
-            print_json(position.document())
-            return
-        own = position.dialect_lines()
-        print_lines(own)
-        for key, words in position.rows():
-            if not own or key not in _DIALECT_ROWS:
-                echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
 
 
 class _Status:
@@ -114,7 +92,18 @@ class _Status:
             **{name: result[name] for name in same},
         }
 
-    def dialect_lines(self) -> list[str]:
+    def lines(self, *, is_whole: bool) -> Iterator[str]:
+        """The facts for people, where the dialect of its file has none of its own for them.
+
+        Those that the rest of `show` tells are there only where it `is_whole`.
+        """
+        own = self._dialect_lines()
+        yield from own
+        for key, words in self._rows(is_whole=is_whole):
+            if not own or key not in _DIALECT_ROWS:
+                yield f"{f'{key}:' if key else '':<11} {words}".rstrip()
+
+    def _dialect_lines(self) -> list[str]:
         """The same as the dialect of its file says it; nothing while the run is in no loop."""
         loops = [loop for loop in self.progress.loops.values() if not loop.exit_reason]
         if not loops or self.result["status"] in status_words.ENDED:
@@ -131,14 +120,14 @@ class _Status:
         }
         return status_words.status_lines(self.workflow.words, loop.path, facts)
 
-    def rows(self) -> Iterator[tuple[str, str]]:
-        """The facts for people, each with its name."""
+    def _rows(self, *, is_whole: bool) -> Iterator[tuple[str, str]]:
         row, result = self.row, self.result
         yield "run", f"{row.id}{f'  (fork of {row.parent})' if row.parent else ''}"
         if row.key:
             yield "key", line(row.key, 80)
         yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
         yield "status", paint(*badge(str(result["status"]), row.mark))
+        yield "started", clock(row.created_at)
         if took := worked(row) + max(0.0, self.until - row.updated_at):
             yield "duration", seconds(took)
         steps = self.progress.steps.values()
@@ -154,10 +143,12 @@ class _Status:
             yield "paused", summary.pause_words(result)
         for gate in result["waiting_for"]:
             yield from _below("waits for", summary.gate_lines(gate))
-        if result["output"] is not None:
-            yield "output", line(written(result["output"]), 200)
+        yield from _below("note", summary.note_lines(row, result))
         yield from _below("error", summary.error_lines(result["error"]))
-        yield "next", next_command(self.store, row.id, result)
+        if is_whole:
+            if result["output"] is not None:
+                yield "output", line(written(result["output"]), 200)
+            yield "next", next_command(self.store, row.id, result)
 
     def _loop_rows(self) -> Iterator[tuple[str, str]]:
         loops = self.result["loops"]
@@ -197,25 +188,40 @@ def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 @click.command()
 @place_option
+@click.option("--brief", is_flag=True, help="Only where it is, as lines or as JSON.")
 @click.option("--full", "whole", is_flag=True, help="Do not shorten long lists and deep values.")
 @json_option
 @click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
 @click.option("--as", "shape", metavar="SYSTEM", help="All records in the JSON of a package.")
 @located
 def show(
-    project: Project, *, run: str, whole: bool, as_json: bool, deep: bool, shape: str | None
+    project: Project,
+    *,
+    run: str,
+    brief: bool,
+    whole: bool,
+    as_json: bool,
+    deep: bool,
+    shape: str | None,
 ) -> None:
-    """Show a RUN: its steps, loops and results; or one place of it, with prompts and answers.
+    """Show a RUN: where it is, its steps, loops and results; or a place of it, with its texts.
 
     Every step has a record, those that compute or are skipped too: status, inputs, output, error,
     times and cost.
 
     \b
       whorl show last
+      whorl show last --brief
       whorl show "last/polish[3]/review"
       whorl show "last/polish[3]" --json
     """
     with open_run(project, run) as (store, chosen, address):
+        if brief and address:
+            raise UsageError("--brief is about a whole run", help=f"whorl show {chosen} --brief")
+        if brief:
+            status = _Status(store, chosen)
+            print_json(status.document()) if as_json else print_lines(status.lines(is_whole=True))
+            return
         records = RunRecords(store, chosen, project.secrets())
         if shape is not None:
             print_json(records.history(shape, address))
@@ -270,11 +276,10 @@ def _entries(records: RunRecords, address: str, found: object) -> list[Entry]:
 
 def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
     store, run = records.store, records.run
-    row, loops = store.run(run), store.loops(run)
-    progress = past_of(store, run)
-    key = f"  key {line(row.key, 60)}" if row.key else ""
-    fork = f", fork of {row.parent}" if row.parent else ""
-    yield f"{line(row.name, 80)}  run {run}  {clock(row.created_at)}{fork}{key}"
+    loops = store.loops(run)
+    status = _Status(store, run)
+    progress, result = status.progress, status.result
+    yield from status.lines(is_whole=False)
     given = _given(store, run)
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
@@ -285,11 +290,11 @@ def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
     requests = results.requests_of(store, run)
     inside = [request for request in requests if request.place not in progress.steps]
     yield from (f"  {status_words.request_words(request)}" for request in inside[-_REQUESTS_MAX:])
-    result: dict[str, Any] = with_help(results.full_result(store, run))
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
         yield from result_lines(value, _OUTPUT_LINES, whole=whole)
-    yield from summary.final_lines(store, run, result, asked="show")
+    if following := next_command(store, run, result, "show"):
+        yield f"next: {following}"
 
 
 def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:

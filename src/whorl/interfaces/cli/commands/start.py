@@ -1,4 +1,4 @@
-"""The beginning: `init` makes a folder ready, `new` writes a file, `templates` lists them."""
+"""The beginning: `init` makes a folder ready, `new` writes a file, or lists the templates."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _IGNORED = ".gitignore"
 
 @click.command()
 @click.argument("folder", metavar="[FOLDER]", default=".", type=click.Path(file_okay=False))
-@click.option("--commands", is_flag=True, help="Allow workflows to run any program.")
-def init(*, folder: str, commands: bool) -> None:
+@click.option("--allow-commands", is_flag=True, help="Allow workflows to run any program.")
+def init(*, folder: str, allow_commands: bool) -> None:
     """Make a FOLDER ready: a whorl.toml, which is trusted as written, a first loop with its tests,
     a line in .gitignore, and schemas for editors. What is there stays as it is.
 
     \b
       whorl init
-      whorl init flows --commands
+      whorl init flows --allow-commands
     """
     root = Path(folder).resolve()
     # What is there already is not written, wherever it is.
@@ -61,7 +61,7 @@ def init(*, folder: str, commands: bool) -> None:
         words = f"{str(link)!r} is a symbolic link, and would lead what is written elsewhere"
         raise UsageError(words, help=f"delete it: rm {shlex.quote(str(link))}; then repeat this")
     is_first = not any(root.glob("*.yaml"))
-    texts = {CONFIG_NAME: _STARTER.format(commands=str(commands).lower())}
+    texts = {CONFIG_NAME: _STARTER.format(commands=str(allow_commands).lower())}
     texts |= {name: read_first(name) for name in _FIRST if is_first}
     advice: Any = {"advice": "name another folder", "makes_folder": True}
     for name, schema in made.items():
@@ -121,26 +121,8 @@ def with_schema_line(text: str, path: Path) -> str:
 
 
 @click.command()
-@json_option
-def templates(*, as_json: bool) -> None:
-    """List the workflows that `whorl new` can write.
-
-    \b
-      whorl templates
-    """
-    names = list(forms())
-    if not as_json:
-        print_lines(table([(row.name, ", ".join(names), row.description) for row in TEMPLATES]))
-        return
-    more = [{"description": row.description, "needs": row.needs or None} for row in TEMPLATES]
-    rows = zip(TEMPLATES, more, strict=True)
-    print_json([asdict(row) | facts | {"forms": names} for row, facts in rows])
-
-
-@click.command()
 @click.argument("template", metavar="[TEMPLATE]", required=False)
 @click.argument("file", metavar="[FILE]", required=False)
-@click.option("--list", "lists", is_flag=True, help="List the templates and the empty files.")
 @click.option("--empty", metavar="DIALECT", help="An empty file of a dialect; then [FILE] alone.")
 @click.option("--from", "source", metavar="OTHER", type=click.Path(exists=True, dir_okay=False),
               help="A copy of a workflow file; then [FILE] alone.")  # fmt: skip
@@ -150,30 +132,31 @@ def templates(*, as_json: bool) -> None:
     help="The format of FILE. [default: by its ending, or the first]",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+@json_option
 def new(
     *,
     template: str | None,
     file: str | None,
-    lists: bool,
     empty: str | None,
     source: str | None,
     form: str | None,
     force: bool,
+    as_json: bool,
 ) -> None:
     """Write a TEMPLATE to FILE, to run it and to change it; or an empty file, or a copy.
 
+    Without arguments it lists the templates and the empty files.
+
     \b
+      whorl new
       whorl new self-refine
       whorl new self-refine flows/
       whorl new code-review review.json
       whorl new --empty native mine.yaml
       whorl new --from polish.yaml
-      whorl new --list
     """
-    if lists:
-        rows = [(row.name, ", ".join(row.dialects), row.description) for row in TEMPLATES]
-        rows += [(f"--empty {name}", name, "the smallest file") for name in _editor().dialects()]
-        print_lines(table(rows))
+    if template is None and empty is None and source is None:
+        _list_templates(as_json=as_json)
     elif empty is not None or source is not None:
         if file is not None or (empty is not None and source is not None):
             advice = "whorl new --empty native a.yaml"
@@ -185,10 +168,19 @@ def new(
             text, ending = _editor().empty_text(empty or "")
             name = f"new{ending}"
         _write(template or name, text, ["edit"], force=force)
-    elif template is None:
-        raise UsageError("no template is named", help="`whorl new --list` lists them")
     else:
-        _write_template(template, file, form, force=force)
+        _write_template(template or "", file, form, force=force)
+
+
+def _list_templates(*, as_json: bool) -> None:
+    names = list(forms())
+    if as_json:
+        rows = [{"description": row.description, "needs": row.needs or None} for row in TEMPLATES]
+        print_json([asdict(t) | r | {"forms": names} for t, r in zip(TEMPLATES, rows, strict=True)])
+        return
+    lines = [(row.name, ", ".join(names), row.description) for row in TEMPLATES]
+    lines += [(f"--empty {name}", name, "the smallest file") for name in _editor().dialects()]
+    print_lines(table(lines))
 
 
 def _editor() -> Editor:

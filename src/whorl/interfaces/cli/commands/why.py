@@ -92,7 +92,7 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
     if error:
         yield from ["", *summary.error_lines(error)]
         if root_code(error) == error["code"]:
-            yield f"  `whorl explain {error['code']}` says more"
+            yield f"  `whorl help {error['code']}` says more"
     for gate in result["waiting_for"]:
         yield from ["", *summary.gate_lines(gate)]
     following = next_command(store, run, result, "why")
@@ -101,7 +101,7 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
 
 @click.command()
 @click.argument("words", metavar="[RUN[/ADDRESS]] FIRST SECOND", nargs=-1, required=True)
-@click.option("--node", metavar="NAME", help="Only the result of this step.")
+@click.option("--step", metavar="NAME", help="Only the result of this step.")
 @click.option("--at", default="", metavar="ADDRESS", help="Which loop, where there are several.")
 @click.option("--with", "with_run", metavar="RUN", help="SECOND is an iteration of this run.")
 @with_json
@@ -109,7 +109,7 @@ def diff(
     project: Project,
     *,
     words: tuple[str, ...],
-    node: str | None,
+    step: str | None,
     at: str,
     with_run: str | None,
     as_json: bool,
@@ -118,7 +118,7 @@ def diff(
 
     \b
       whorl diff 2 4
-      whorl diff last 2 4 --node write
+      whorl diff last 2 4 --step write
       whorl diff 4 4 --with OTHER_RUN
       whorl diff "last/all[2]/polish" 2 4
 
@@ -131,10 +131,10 @@ def diff(
         both = (side(store, run, loop, first), side(store, other, loop, second))
     before, after = (each.results for each in both)
     names = list(dict.fromkeys([*before, *after]))
-    if node is not None and node not in names:
-        hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
-        raise UsageError(f"there is no result of a step {node!r}", help=hint)
-    chosen = names if node is None else [node]
+    if step is not None and step not in names:
+        hint = did_you_mean(step, names) or f"steps: {', '.join(names) or 'none'}"
+        raise UsageError(f"there is no result of a step {step!r}", help=hint)
+    chosen = names if step is None else [step]
     changed = {name: list(changes(before.get(name), after.get(name))) for name in chosen}
     if as_json:
         iterations = [{"note": each.row.note, "results": each.results} for each in both]

@@ -1,0 +1,145 @@
+"""Words that are no commands here: those that have moved, and those of other systems."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import UsageError, nearest
+from whorl.interfaces.cli.options import pasted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Kept until 0.4.
+MOVED = {
+    "prune --run": "runs rm",
+    "explain function": "help",
+    "explain": "help",
+    "templates": "new",
+    "status": "show --brief",
+    "what-if": "experiment what-if",
+    "judge": "experiment judge",
+    **{
+        verb: f"{group} {verb}"
+        for group, verbs in {
+            "runs": ("pause", "cancel", "stop", "approve", "reject", "cost"),
+            "file": ("edit", "graph", "convert", "import", "lint", "schema"),
+            "server": ("token", "audit", "hook", "schedule", "worker", "mcp"),
+            "project": ("trust", "doctor", "tools", "memory", "backup", "restore", "prune",
+                        "adopt", "completion"),
+        }.items()
+        for verb in verbs
+    },
+}  # fmt: skip
+_LOOPS = "Loom, Temporal or DBOS"
+# What is typed, whose word it is, and the line of ours, which the other words of the person follow.
+# A line with a space at its end is a sentence instead.
+FOREIGN = {
+    "chat": ("mcp-cli", 'Whorl has no chat; use `whorl run FILE "text"` '),
+    "query": ("mcp-cli", 'Whorl has no chat; use `whorl run FILE "text"` '),
+    "memory stats": ("OrKa", "project memory ls"),
+    "memory watch": ("OrKa", "project memory ls"),
+    "memory cleanup": ("OrKa", "project memory rm"),
+    "system status": ("OrKa", "project doctor"),
+    "orka-start": ("OrKa", "serve"),
+    "orka-ui": ("OrKa", "serve"),
+    "history": ("Loom", "watch --events"),
+    "workflow run": (_LOOPS, "run"),
+    "workflow start": (_LOOPS, "run --detach"),
+    "workflow list": (_LOOPS, "ls"),
+    "workflow status": (_LOOPS, "show"),
+    "workflow show": (_LOOPS, "show"),
+    "workflow get": (_LOOPS, "show"),
+    "workflow steps": (_LOOPS, "show"),
+    "workflow history": (_LOOPS, "watch --events"),
+    "workflow signal": (_LOOPS, "runs approve"),
+    "workflow pause": (_LOOPS, "runs pause"),
+    "workflow resume": (_LOOPS, "resume"),
+    "workflow cancel": (_LOOPS, "runs cancel"),
+    "workflow terminate": (_LOOPS, "runs cancel"),
+    "workflow reset": (_LOOPS, "fork"),
+    "workflow fork": (_LOOPS, "fork"),
+    "dev": ("LangGraph", "serve"),
+    "up": ("LangGraph", "serve"),
+    "build": ("LangGraph", "the page about operating says how Whorl runs in a container "),
+    "deploy": ("Prefect", "server schedule add"),
+    "server start": ("Prefect", "serve"),
+    "flow-run ls": ("Prefect", "ls"),
+    "eval": ("promptfoo", "experiment run"),
+    "view": ("promptfoo", "serve"),
+    "export": ("promptfoo", "experiment report"),
+    "list": ("", "ls"),
+    "ps": ("", "ls --status running"),
+    "logs": ("", "watch"),
+    "start": ("", "run"),
+    "kill": ("", "runs cancel"),
+    "delete": ("", "runs rm"),
+    "retry": ("", "resume"),
+    "rerun": ("", "fork"),
+    "ui": ("", "serve"),
+    "check": ("", "validate"),
+    "config": ("", "project doctor"),
+    "version": ("", "--version"),
+}
+# Options of mcp-cli that stand where a command has to.
+_MCP_CLI = ("--workflow", "--input-data", "--start-from", "--end-at", "--list-workflows")
+
+
+def unknown_command(group: click.Group, ctx: click.Context, args: Sequence[str]) -> Exception:
+    """What is said of a word that is no command of a group."""
+    words = [*ctx.command_path.split()[1:], *args]
+    said = f"there is no command {args[0]!r}"
+    for size in (2, 1):
+        typed, rest = " ".join(words[:size]), words[size:]
+        if typed in FOREIGN:
+            whose, line = FOREIGN[typed]
+            advice = line.strip() if line.endswith(" ") else pasted(*line.split(), *rest)
+            return UsageError(said, help=f"for {whose}'s `{typed}`: {advice}" if whose else advice)
+        if typed in MOVED:
+            moved = UsageError(f"`whorl {words[0]}` has moved")
+            moved.help = pasted(*MOVED[typed].split(), *rest)
+            return moved
+    near = near_command(group, ctx, args[0])
+    return click.UsageError(f"{said}; did you mean {near!r}?" if near else said, ctx)
+
+
+def near_command(group: click.Group, ctx: click.Context, word: str) -> str:
+    """The command that a word probably means; at the top also one of a group."""
+    names = {name: name for name in group.list_commands(ctx)}
+    for name in list(names) if ctx.parent is None else ():
+        inner = group.get_command(ctx, name) if name in _groups() else None
+        if isinstance(inner, click.Group):
+            names = {each: f"{name} {each}" for each in inner.list_commands(ctx)} | names
+    begins = (name for name in names if len(word) > 1 and name.startswith(word))
+    return names.get(nearest(word, names) or next(begins, ""), "")
+
+
+def _groups() -> Sequence[str]:
+    from whorl.interfaces.cli import GROUPS
+
+    return tuple(GROUPS)
+
+
+def known_option(args: Sequence[str]) -> UsageError | None:
+    """The line that does what options of mcp-cli ask for; None where these are none."""
+    given: dict[str, str] = {}
+    words = [part for word in args for part in (word.split("=", 1) if word[:2] == "--" else [word])]
+    for option, value in zip(words, [*words[1:], ""], strict=True):
+        if option in _MCP_CLI or option == "--verbose":
+            given[option] = value
+    first = next((option for option in _MCP_CLI if option in given), None)
+    if first is None:
+        return None
+    file = given.get("--workflow", "FILE")
+    step = given.get("--start-from") or given.get("--end-at")
+    line = ["validate", "."] if "--list-workflows" in given else ["run", file]
+    if step:
+        line = ["try", file, "--at", step]
+    elif "--input-data" in given and line[0] == "run":
+        line.append(given["--input-data"])
+    line += ["-v"] if "--verbose" in given else []
+    said = f"there is no option {first!r} before a command"
+    return UsageError(said, help=f"for mcp-cli's options: {shlex.join(['whorl', *line])}")
