@@ -85,7 +85,7 @@ def _help(command: click.Command, name: str) -> list[str]:
 
 def errors_page() -> str:
     """Every error code with its explanation."""
-    lines = ["# Error codes\n\n", NOTICE, "`whorl explain CODE` prints the same.\n"]
+    lines = ["# Error codes\n\n", NOTICE, "`whorl help CODE` prints the same.\n"]
     lines.append("W: the workflow file or the request. R: the run. P: something outside.\n")
     lines.append("C: a change of a file. X: an experiment. I: a fault of Whorl itself.\n")
     for code in codes():
@@ -115,7 +115,7 @@ def logic_functions_page() -> str:
     lines.append(
         "Files of the dialect `loom` and definitions of Azure Logic Apps have these in `@...` and "
         "`@{...}`.\nCase does not matter in names; a question mark marks what may be left "
-        "out.\n`whorl explain function NAME` prints the same.\n"
+        "out.\n`whorl help NAME` prints the same.\n"
     )
     entries = functions("logic")
     for family in dict.fromkeys(entry.family for entry in entries):
@@ -133,7 +133,7 @@ def fields_page() -> str:
     definitions = schema["$defs"]
     kinds = definitions["step"]["anyOf"]
     lines = ["# Fields of the native format\n\n", NOTICE]
-    lines.append("`whorl schema` prints the JSON Schema that this page is made of.\n")
+    lines.append("`whorl file schema` prints the JSON Schema that this page is made of.\n")
     lines.append("`at_most.cost` means the field `cost` inside of `at_most`.\n")
     lines.append("\n## The file\n")
     lines += _fields(schema)
@@ -160,7 +160,9 @@ def testing_page() -> str:
     definitions: dict = SCHEMA["$defs"]
     lines = ["# Tests\n\n", NOTICE]
     lines.append("[The guide](../guides/testing.md) says how tests are written and run.\n")
-    lines.append("`whorl schema --tests` prints the JSON Schema that the first part is made of.\n")
+    lines.append(
+        "`whorl file schema --tests` prints the JSON Schema that the first part is made of.\n"
+    )
     lines.append("\n## The test file\n")
     lines += _fields(SCHEMA)
     for name, title in (("test", "A test"), ("mock", "A mock"), ("expect", "What is expected"),

@@ -1,4 +1,4 @@
-"""`whorl token` and `whorl audit`, as a person uses them."""
+"""`whorl server token` and `whorl server audit`, as a person uses them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_tokens_are_made_and_removed(whorl: Whorl) -> None:
-    token = whorl("token add ci --role run --expires 30d").ends(0).out.strip()
+    token = whorl("server token add ci --role run --expires 30d").ends(0).out.strip()
     assert len(token) > 40
-    (row,) = whorl("token ls --json").ends(0).json
+    (row,) = whorl("server token ls --json").ends(0).json
     assert (row["name"], row["role"]) == ("ci", "run")
     assert row["expires_at"] - row["created_at"] == 30 * 86_400
     assert token not in json.dumps(row)
 
-    rotated = whorl("token rotate ci --grace 1h --json").json["token"]
+    rotated = whorl("server token rotate ci --grace 1h --json").json["token"]
     assert rotated != token
-    assert len(whorl("token ls --json").json) == 2
-    whorl("token rm ci").ends(0)
-    assert whorl("token ls --json").json == []
+    assert len(whorl("server token ls --json").json) == 2
+    whorl("server token rm ci").ends(0)
+    assert whorl("server token ls --json").json == []
 
-    whorl("token add ci --role read").ends(0)
+    whorl("server token add ci --role read").ends(0)
     for words, message in {
         "add server --role read": "cannot be the name of a token",
         "add 'a b' --role read": "cannot be the name of a token",
@@ -53,20 +53,20 @@ def test_tokens_are_made_and_removed(whorl: Whorl) -> None:
         "rm cj": "there is no token 'cj'",
         "rotate other": "there is no token 'other'",
     }.items():
-        whorl(f"token {words}").ends(2, message)
+        whorl(f"server token {words}").ends(2, message)
 
 
 def test_what_changes_something_is_audited(folder: Path, whorl: Whorl) -> None:
-    for line in ("token ls", "audit", "schedule ls", "hook ls"):
+    for line in ("server token ls", "server audit", "server schedule ls", "server hook ls"):
         whorl(line).ends(0)
     # Who only looks makes no store.
     assert not (folder / ".whorl").exists()
     run = whorl("run a.yaml --json").json["run"]
-    whorl("pause last").ends(2)
-    for line in ("ls", "show last", "run a.yaml --dry-run", "token add ci --role read"):
+    whorl("runs pause last").ends(2)
+    for line in ("ls", "show last", "run a.yaml --dry-run", "server token add ci --role read"):
         whorl(line).ends(0)
 
-    rows = whorl("audit --json").json
+    rows = whorl("server audit --json").json
     assert {row["who"] for row in rows} == {"command line ada"}
     found = [(row["action"], row["run"], row["file"], row["outcome"]) for row in reversed(rows)]
     assert found == [
@@ -74,9 +74,9 @@ def test_what_changes_something_is_audited(folder: Path, whorl: Whorl) -> None:
         ("pause", run, "", "W905"),
         ("add token", "", "ci", "ok"),
     ]
-    assert len(whorl("audit --run last --json").json) == 2
-    assert whorl("audit --who nobody --json").json == []
-    assert whorl("audit --since 2038-01-01 --json").json == []
+    assert len(whorl("server audit --run last --json").json) == 2
+    assert whorl("server audit --who nobody --json").json == []
+    assert whorl("server audit --since 2038-01-01 --json").json == []
 
 
 def test_the_audit_is_kept_as_long_as_the_operator_says(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_trust_is_advised(project: Path, whorl: Whorl, monkeypatch: pytest.Monke
         "import whorl\n\n\n@whorl.workflow\ndef letter(w):\n    return w.value(1)\n"
     )
     monkeypatch.delenv("WHORL_TRUST")
-    for words in (("validate", "flows:letter"), ("graph", "flows:letter")):
+    for words in (("validate", "flows:letter"), ("file", "graph", "flows:letter")):
         refused = whorl(*words).says("error[W908]", "set WHORL_TRUST=1 in the environment")
         assert "--trust" not in refused.err, f"{words[0]} has no such option"
     monkeypatch.setenv("WHORL_TRUST", "1")
@@ -167,7 +167,7 @@ def test_advised_commands_have_these_options(project: Path, whorl: Whorl, is_bef
     assert advised_command(went_on.err)[:6] == ["whorl", *given, "why"]
     whorl("show", "abcdefg", *given).says("`whorl --config 'my config.toml' --store kept ls`")
     failed = whorl("run", "failing.yaml", *given)
-    for looked in (whorl("why", "last", *given).out, whorl("status", "last", *given).out):
+    for looked in (whorl("why", "last", *given).out, whorl("show", "--brief", "last", *given).out):
         assert "whorl --config 'my config.toml' --store kept resume" in looked, looked
     assert advised_command(failed.err)[:6] == ["whorl", *given, "resume"]
 
@@ -291,7 +291,7 @@ def printed(text: str, steps: set[str]) -> set[str]:
 
 def looked_at(whorl: Whorl, run: str, said: str) -> str:
     """All that is said about a run."""
-    texts = [said, whorl("show", run).out, whorl("why", run).out, whorl("status", run).out]
+    texts = [said, whorl("show", run).out, whorl("why", run).out, whorl("show", "--brief", run).out]
     loops = [loop["path"] for loop in whorl("show", run, "--json").json["loops"]]
     for loop in loops[:3]:
         texts += [whorl("show", f"{run}/{loop}").out, whorl("show", f"{run}/{loop}[1]").out]
@@ -334,7 +334,7 @@ def test_what_is_printed_can_be_asked_for(
         place = f"{run}/{address}"
         for command in ("show", "cost"):
             whorl(command, place).ends(0)
-        assert whorl("cost", run, "--at", address).out == whorl("cost", place).out
+        assert whorl("runs", "cost", run, "--at", address).out == whorl("runs", "cost", place).out
         why, diff = whorl("why", place), whorl("diff", place, "1", "1")
         assert why.code == 0 or is_about_no_loop(why), f"why {place}: {why.err}"
         assert diff.code == 0 or is_about_no_loop(diff), f"diff {place}: {diff.err}"
@@ -355,7 +355,7 @@ def test_a_step_means_the_iteration_that_it_lies_in(whorl: Whorl) -> None:
     assert "say which iteration" in whorl("accept", f"{run}/polish").err
     assert "say which iteration" in whorl("fork", run).err
     gated = whorl("run", "gated.yaml", "--json").json["run"]
-    assert whorl("approve", f"{gated}/check").code == 0
+    assert whorl("runs", "approve", f"{gated}/check").code == 0
 
 
 def test_an_address_without_numbers_says_where_it_is(whorl: Whorl, project: Path) -> None:
@@ -364,9 +364,9 @@ def test_an_address_without_numbers_says_where_it_is(whorl: Whorl, project: Path
 
     assert done.code == 2
     assert "there is polish[1]/write, polish[2]/write, polish[3]/write" in done.err
-    steps = whorl("cost", run, "--by", "step", "--json").json["lines"]
+    steps = whorl("runs", "cost", run, "--by", "step", "--json").json["lines"]
     for step in steps:
-        at = whorl("cost", run, "--at", step["name"], "--json").json["total"]
+        at = whorl("runs", "cost", run, "--at", step["name"], "--json").json["total"]
         assert at["cost_usd"] == pytest.approx(step["cost_usd"])
     (project / "branch.yaml").write_text(BRANCH)
     whorl("run", "branch.yaml")
@@ -440,4 +440,4 @@ def test_what_to_do_about_a_run_is_done_where_it_belongs(
 
     run = whorl("ls --json").json[0]["run"]
 
-    whorl("why last").prints(f"next: cd {project} && whorl approve {run}")
+    whorl("why last").prints(f"next: cd {project} && whorl runs approve {run}")

@@ -25,10 +25,10 @@ def test_operations_change_a_file_and_keep_its_mode(whorl: Whorl, project: Path)
     file.write_text(FILE)
     file.chmod(0o600)
 
-    listed = whorl("edit e.yaml").prints("a  (ask)")
-    shown = whorl("edit e.yaml rename a first --diff").prints('+  b: {ask: "{{ first }}"}')
-    done = whorl("edit", "e.yaml", "wrap", "a", "--name", "l", "--until", "a == 'x'")
-    also = whorl("edit", "e.yaml", "set", "l", "repeat.at_most:=2")
+    listed = whorl("file edit e.yaml").prints("a  (ask)")
+    shown = whorl("file edit e.yaml rename a first --diff").prints('+  b: {ask: "{{ first }}"}')
+    done = whorl("file", "edit", "e.yaml", "wrap", "a", "--name", "l", "--until", "a == 'x'")
+    also = whorl("file", "edit", "e.yaml", "set", "l", "repeat.at_most:=2")
 
     assert [listed.code, shown.code, done.code, also.code] == [0, 0, 0, 0]
     assert '+  b: {ask: "{{ l.a }}"}' in done.out
@@ -37,7 +37,7 @@ def test_operations_change_a_file_and_keep_its_mode(whorl: Whorl, project: Path)
     assert "        # first\n        a: {ask: 'x'}\n" in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
     assert whorl("validate", "e.yaml").code == 0
-    assert "did you mean 'l/a'?" in whorl("edit", "e.yaml", "rename", "a", "first").err
+    assert "did you mean 'l/a'?" in whorl("file", "edit", "e.yaml", "rename", "a", "first").err
 
 
 def test_a_list_of_operations_is_applied_whole_or_not_at_all(whorl: Whorl, project: Path) -> None:
@@ -48,8 +48,8 @@ def test_a_list_of_operations_is_applied_whole_or_not_at_all(whorl: Whorl, proje
     ]
     (project / "list.json").write_text(json.dumps(operations))
 
-    refused = whorl("edit e.yaml --operations list.json --json").ends(2)
-    left = whorl("edit e.yaml --operations list.json --readers leave --json").ends(0)
+    refused = whorl("file edit e.yaml --operations list.json --json").ends(2)
+    left = whorl("file edit e.yaml --operations list.json --readers leave --json").ends(0)
 
     assert refused.json["error"]["code"] == "C106"
     assert refused.json["error"]["operation"] == 1
@@ -60,22 +60,22 @@ def test_a_list_of_operations_is_applied_whole_or_not_at_all(whorl: Whorl, proje
 def test_wrong_words_say_what_is_meant(whorl: Whorl, project: Path) -> None:
     (project / "e.yaml").write_text(FILE)
 
-    assert "did you mean 'rename'?" in whorl("edit", "e.yaml", "renam", "a", "b").err
-    assert "STEP NAME" in whorl("edit", "e.yaml", "rename", "a").err
-    assert "C105" in whorl("edit", "e.yaml", "remove", "c").err
+    assert "did you mean 'rename'?" in whorl("file", "edit", "e.yaml", "renam", "a", "b").err
+    assert "STEP NAME" in whorl("file", "edit", "e.yaml", "rename", "a").err
+    assert "C105" in whorl("file", "edit", "e.yaml", "remove", "c").err
     assert (project / "e.yaml").read_text() == FILE
 
 
 def test_new_files_are_listed_empty_or_copied(whorl: Whorl, project: Path) -> None:
     (project / "e.yaml").write_text(FILE)
 
-    listed = whorl("new --list").prints("native, studio", "--empty shodan")
+    listed = whorl("new").prints("native, studio", "--empty shodan")
     empty = whorl("new", "--empty", "studio")
     whorl("new --from e.yaml").ends(0)
     whorl("new --from e.yaml e-copy.yaml").ends(2)
 
     assert listed.out.startswith("self-refine")
-    assert empty.out == "whorl edit new.json\n"
+    assert empty.out == "whorl file edit new.json\n"
     assert whorl("validate", "new.json").code == 0
     assert (project / "e-copy.yaml").read_text() == FILE
     assert "known: native" in whorl("new", "--empty", "orka").err
@@ -85,8 +85,8 @@ def test_a_field_that_nobody_knows_is_refused(whorl: Whorl, project: Path) -> No
     file = project / "e.yaml"
     file.write_text(FILE)
 
-    refused = whorl("edit", "e.yaml", "set", "a", "modle", "x")
-    document = whorl("edit", "e.yaml", "set", "a", "modle", "x", "--json")
+    refused = whorl("file", "edit", "e.yaml", "set", "a", "modle", "x")
+    document = whorl("file", "edit", "e.yaml", "set", "a", "modle", "x", "--json")
 
     assert (refused.code, document.code) == (2, 2)
     assert "error[W004]: step 'a' has no field 'modle'" in refused.err
@@ -99,7 +99,9 @@ def test_a_field_that_was_wrong_before_hinders_nobody(whorl: Whorl, project: Pat
     file = project / "e.yaml"
     file.write_text(FILE.replace("{ask: 'x'}", "{ask: 'x', modle: m}"))
 
-    whorl("edit e.yaml set b model m").ends(0, "the file has 1 mistake now; see `whorl validate`")
+    whorl("file edit e.yaml set b model m").ends(
+        0, "the file has 1 mistake now; see `whorl validate`"
+    )
 
 
 def tried(whorl: Whorl, *words: str) -> dict[str, Any]:
@@ -137,11 +139,11 @@ def test_tries_are_left_out_of_lists_and_costs(whorl: Whorl) -> None:
 
     assert whorl("ls", "--json").json == []
     assert [row["key"][:4] for row in whorl("ls", "--all", "--json").json] == ["try:"]
-    assert whorl("cost", "--json").json["lines"] == []
-    assert whorl("cost", "--json", "--by", "step").json["lines"] == []
-    assert whorl("cost", "--all", "--json").json["total"]["calls"] == 2
+    assert whorl("runs", "cost", "--json").json["lines"] == []
+    assert whorl("runs", "cost", "--json", "--by", "step").json["lines"] == []
+    assert whorl("runs", "cost", "--all", "--json").json["total"]["calls"] == 2
     [listed] = whorl("ls", "--all", "--json").json
-    assert whorl("cost", listed["run"], "--json").json["total"]["calls"] == 2
+    assert whorl("runs", "cost", listed["run"], "--json").json["total"]["calls"] == 2
 
 
 def test_a_pinned_step_is_not_run_until_it_is_stale(whorl: Whorl, project: Path) -> None:
@@ -223,14 +225,14 @@ edges: []
 
 
 def test_it_prints_the_file(whorl: Whorl) -> None:
-    done = whorl("convert", "polish.yaml")
+    done = whorl("file", "convert", "polish.yaml")
 
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("whorl: 1\nname: polish\ninputs: {task: string}\nsteps:\n")
 
 
 def test_what_is_written_runs(whorl: Whorl) -> None:
-    whorl("convert polish.yaml -o new/polish.yaml").ends(0, "wrote new/polish.yaml")
+    whorl("file convert polish.yaml -o new/polish.yaml").ends(0, "wrote new/polish.yaml")
     before = whorl("run", "polish.yaml", "a haiku", "--json").json
     after = whorl("run", "new/polish.yaml", "a haiku", "--json").json
 
@@ -241,7 +243,7 @@ def test_what_is_written_runs(whorl: Whorl) -> None:
 def test_a_file_of_another_dialect_keeps_its_expressions(whorl: Whorl, project: Path) -> None:
     (project / "hello.yaml").write_text(FOREIGN)
 
-    done = whorl("convert", "hello.yaml", "-o", "new/hello.yaml")
+    done = whorl("file", "convert", "hello.yaml", "-o", "new/hello.yaml")
     text = (project / "new/hello.yaml").read_text()
     valid = whorl("validate", "new/hello.yaml")
 
@@ -254,8 +256,8 @@ def test_no_file_is_overwritten(whorl: Whorl, project: Path) -> None:
     before = (project / "polish.yaml").read_text()
     (project / "other.yaml").write_text("mine")
 
-    own = whorl("convert polish.yaml -o polish.yaml").says("is the file itself")
-    other = whorl("convert polish.yaml -o other.yaml").says("exists")
+    own = whorl("file convert polish.yaml -o polish.yaml").says("is the file itself")
+    other = whorl("file convert polish.yaml -o other.yaml").says("exists")
 
     assert (own.code, other.code) == (2, 2)
     assert (project / "polish.yaml").read_text() == before
@@ -296,8 +298,8 @@ def standard_project(project: Path) -> tuple[str, ...]:
 
 def test_values_of_secrets_are_not_written(whorl: Whorl, project: Path) -> None:
     secrets = standard_project(project)
-    printed = whorl("convert", "Flow/workflow.json")
-    done = whorl("convert", "Flow/workflow.json", "-o", "flow.yaml")
+    printed = whorl("file", "convert", "Flow/workflow.json")
+    done = whorl("file", "convert", "Flow/workflow.json", "-o", "flow.yaml")
     text = (project / "flow.yaml").read_text()
 
     assert [part for part in secrets if part in f"{printed} {done} {text}"] == []
@@ -311,7 +313,7 @@ def test_values_of_secrets_are_not_written(whorl: Whorl, project: Path) -> None:
 def test_a_converted_workflow_runs_with_its_secrets(whorl: Whorl, project: Path) -> None:
     standard_project(project)
     (project / "key.json").write_text('{"b": 1}')
-    whorl("convert", "Flow/workflow.json", "-o", "flow.yaml")
+    whorl("file", "convert", "Flow/workflow.json", "-o", "flow.yaml")
     whorl("run flow.yaml -i pk=@key.json").ends(2, "'po'")
     given = [f"-i{name}=@key.json" for name in ("pk", "pd", "my_api_key")]
     done = whorl("run", "flow.yaml", *given, "-ipo:=@key.json", "--json")
@@ -328,7 +330,7 @@ def test_secrets_of_called_workflows_are_not_written(whorl: Whorl, project: Path
     """
     (project / "inner.yaml").write_text(dedent(inner))
     (project / "outer.yaml").write_text("whorl: 1\nsteps: {a: {call: inner.yaml}}\n")
-    done = whorl("convert", "outer.yaml")
+    done = whorl("file", "convert", "outer.yaml")
 
     assert "GuLQ" not in f"{done}"
     assert "secret input 'key' of the workflow 'inner.yaml' is not written" in done.err
@@ -337,9 +339,9 @@ def test_secrets_of_called_workflows_are_not_written(whorl: Whorl, project: Path
 def test_a_wrong_file(whorl: Whorl, project: Path) -> None:
     (project / "wrong.yaml").write_text("whorl: 1\nsteps: {a: {aks: x}}\n")
 
-    whorl("convert wrong.yaml").ends(2, "W004")
+    whorl("file convert wrong.yaml").ends(2, "W004")
 
 
 def test_an_unreadable_result_is_our_fault(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "emit_yaml", lambda _: "whorl: 1\nsteps: {a: {aks: x}}\n")
-    whorl("convert polish.yaml").ends(70, "what was written is wrong")
+    whorl("file convert polish.yaml").ends(70, "what was written is wrong")

@@ -80,9 +80,9 @@ steps:
 
     assert f"  {words}" in whorl("validate", "flow.yaml").out
     assert words in whorl("run", "flow.yaml").err
-    trusted = whorl("trust", "--yes")
+    trusted = whorl("project", "trust", "--yes")
     assert "its workflows read files whose names are computed, notes.txt, prompt.md" in trusted.out
-    assert "prompt.md" in whorl("trust", "--json").json["reads"]
+    assert "prompt.md" in whorl("project", "trust", "--json").json["reads"]
 
 
 def test_a_stranger_rewrites_nothing(project: Path, whorl: Whorl) -> None:
@@ -139,9 +139,9 @@ outputs: {text: "{{ look.stdout | trim }}", where: "{{ workspace }}"}
 
     assert result["outputs"] == {"text": "made", "where": f".whorl/work/{result['run']}"}
     assert (folder / "a.txt").read_text() == "made\n"
-    whorl("prune", "--older-than", "0s", "--dry-run")
+    whorl("project", "prune", "--older-than", "0s", "--dry-run")
     assert folder.exists()
-    whorl("prune", "--older-than", "0s")
+    whorl("project", "prune", "--older-than", "0s")
     assert not folder.exists()
 
 

@@ -96,15 +96,15 @@ def test_costs_are_added_up_since_a_time(whorl: Whorl, mixed: Path) -> None:
     whorl("run", "polish.yaml", "x")
     whorl("run", "mixed.yaml")
 
-    told = whorl("cost", "--since", "7d", "--by", "workflow", "--json").json
+    told = whorl("runs", "cost", "--since", "7d", "--by", "workflow", "--json").json
     assert {line["name"] for line in told["lines"]} == {"polish", "mixed"}
     assert (told["runs"], told["total"]["calls"], told["total"]["model_calls"]) == (2, 18, 14)
     for by in ("model", "day", "loop", "step", "iteration", "run"):
-        total = whorl("cost", "--since", "7d", "--by", by, "--json").json["total"]
+        total = whorl("runs", "cost", "--since", "7d", "--by", by, "--json").json["total"]
         assert total == pytest.approx(told["total"])
     later = time.strftime("%Y-%m-%d", time.localtime(time.time() + 172_800))
-    assert whorl("cost", "--since", later, "--json").json["lines"] == []
-    text = whorl("cost", "--by", "model").out
+    assert whorl("runs", "cost", "--since", later, "--json").json["lines"] == []
+    text = whorl("runs", "cost", "--by", "model").out
     assert text.splitlines()[0].split()[:5] == ["MODEL", "MODEL", "CALLS", "OTHER", "CALLS"]
     assert "2 runs, 14 model calls, 4 other calls" in text
 
@@ -121,10 +121,10 @@ def prices(whorl: Whorl, run: str) -> dict[str, float]:
     result: dict[str, Any] = whorl("show", run, "--json").json
     row = next(row for row in whorl("ls", "--json", "-n", "99").json if row["run"] == run)
     found = {"show": result["usage"]["cost_usd"], "ls": row["cost_usd"]}
-    found["status"] = whorl("status", run, "--json").json["usage"]["cost_usd"]
+    found["status"] = whorl("show", "--brief", run, "--json").json["usage"]["cost_usd"]
     for by in ("model", "workflow", "day", "loop", "run", "step", "iteration"):
-        found[by] = whorl("cost", run, "--by", by, "--json").json["total"]["cost_usd"]
-    lines = whorl("cost", "--by", "run", "--json").json["lines"]
+        found[by] = whorl("runs", "cost", run, "--by", by, "--json").json["total"]["cost_usd"]
+    lines = whorl("runs", "cost", "--by", "run", "--json").json["lines"]
     found["cost of all"] = {line["name"]: line["cost_usd"] for line in lines}.get(run, 0.0)
     return found
 
@@ -137,10 +137,10 @@ def prices(whorl: Whorl, run: str) -> dict[str, float]:
         [("run", "mixed.yaml")],
         [("run", "failing.yaml")],
         [("run", "gated.yaml")],
-        [("run", "gated.yaml"), ("cancel", "last")],
-        [("run", "gated.yaml"), ("approve", "last")],
+        [("run", "gated.yaml"), ("runs", "cancel", "last")],
+        [("run", "gated.yaml"), ("runs", "approve", "last")],
         [("run", "mixed.yaml", "--budget", "0.1032")],
-        [("run", "mixed.yaml", "--budget", "0.1032"), ("cancel", "last")],
+        [("run", "mixed.yaml", "--budget", "0.1032"), ("runs", "cancel", "last")],
         [("run", "polish.yaml", "x", "--max-iterations", "1"), ("continue", "last", "-n", "1")],
         [("run", "polish.yaml", "x"), ("fork", "last", "--at", "polish[2]")],
     ],
@@ -155,7 +155,7 @@ def test_one_cost_everywhere(whorl: Whorl, mixed: Path, steps: list[tuple[str, .
     assert found["ls"] > 0
     assert found == {name: pytest.approx(found["ls"]) for name in found}
     for loop in whorl("show", run, "--json").json["loops"]:
-        at = whorl("cost", run, "--at", loop["path"], "--json").json["total"]
+        at = whorl("runs", "cost", run, "--at", loop["path"], "--json").json["total"]
         if steps[-1][0] != "fork":
             assert loop["usage"]["cost_usd"] == pytest.approx(at["cost_usd"]), loop["path"]
             assert loop["usage"]["calls"] == at["calls"], loop["path"]
@@ -167,7 +167,16 @@ def test_nothing_that_cost_is_shown_as_nothing(whorl: Whorl, mixed: Path) -> Non
     (mixed / "tiny.yaml").write_text('whorl: 1\nsteps: {a: {ask: "Write", model: tiny}}\n')
     said = whorl("run", "tiny.yaml").err
     shown = [
-        whorl(*words).out for words in (("show",), ("ls",), ("cost",), ("cost", "--by", "day"))
+        whorl(*words).out
+        for words in (
+            ("show",),
+            ("ls",),
+            (
+                "runs",
+                "cost",
+            ),
+            ("runs", "cost", "--by", "day"),
+        )
     ]
 
     for text in (said, *shown):
@@ -311,10 +320,10 @@ def test_begun_iterations_are_told(whorl: Whorl, project: Path, many: str) -> No
 
     def told() -> set[int]:
         document = whorl("show", run, "--json").json
-        lines = whorl("ls").out, whorl("show", run).out, whorl("status", run).out
+        lines = whorl("ls").out, whorl("show", run).out, whorl("show", "--brief", run).out
         numbers = [re.search(r"(\d)/5", text) for text in lines]
         outer = [loop["iterations"] for loop in document["loops"] if loop["path"] == "polish"]
-        rows = whorl("ls", "--json").json[0], whorl("status", run, "--json").json
+        rows = whorl("ls", "--json").json[0], whorl("show", "--brief", run, "--json").json
         return {*outer, *(row["iteration"] for row in rows), *(int(n[1]) for n in numbers if n)}
 
     assert {loop["iterations"] for loop in paused["loops"]} == {0}

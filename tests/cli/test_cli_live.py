@@ -163,7 +163,7 @@ def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
 
 
 FEEDBACK = "your words: "
-NEXT = "next: whorl approve"
+NEXT = "next: whorl runs approve"
 
 
 @pytest.mark.slow
@@ -201,7 +201,7 @@ def test_a_question_is_left_for_later(whorl: Whorl, at: At, key: str) -> None:
 
     assert terminal.shown.count("asks: Publish it?") == 1
     assert NEXT in terminal.shown
-    assert whorl("status", "--json").json["status"] == "waiting"
+    assert whorl("show", "--brief", "--json").json["status"] == "waiting"
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_one_answer_is_of_one_gate_and_ctrl_c_leaves_all(
         (GATE, "a\na\n"), ("both/other asks: Other?", "l\n"), until=NEXT, code=4
     )
     assert [place for place, _ in decisions(whorl)] == ["both/one"]
-    waiting = whorl("status", "--json").json["waiting_for"]
+    waiting = whorl("show", "--brief", "--json").json["waiting_for"]
     assert [gate["address"] for gate in waiting] == ["both/other"]
 
     for turns in (((GATE, "\x03"),), ((GATE, "l\n"), (GATE, "l\n"))):
@@ -265,7 +265,7 @@ def test_an_answer_from_elsewhere_ends_it(whorl: Whorl, at: At) -> None:
     terminal = at("run", "gated.yaml")
     terminal.read_until(GATE)
 
-    assert whorl("approve", "last").code == 0
+    assert whorl("runs", "approve", "last").code == 0
 
     terminal.read_until("it was answered elsewhere")
     terminal.read_until("✓ succeeded")

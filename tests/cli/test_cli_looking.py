@@ -44,18 +44,18 @@ def test_ls(whorl: Whorl) -> None:
 
 
 def test_status(whorl: Whorl, run: str) -> None:
-    whorl("status", run).prints(
+    whorl("show", "--brief", run).prints(
         "status:     ✓ succeeded",
         "iteration:  3/5 of polish  condition_met (expression)",
         "until:      review.approved or score ≥ 0.95",
         "last:       iteration 3, score 0.90: review.approved is true",
         'result:     review: { "approved": true',
     )
-    document = whorl("status", run, "--json").json
+    document = whorl("show", "--brief", run, "--json").json
     assert (document["iteration"], document["waiting_for"]) == (3, [])
     whorl("run gated.yaml")
-    whorl("status").prints("waits for:  check asks: Publish it?")
-    assert whorl("status --json").json["waiting_for"][0]["show"] == "draft one"
+    whorl("show", "--brief").prints("waits for:  check asks: Publish it?")
+    assert whorl("show --brief --json").json["waiting_for"][0]["show"] == "draft one"
 
 
 def test_show(whorl: Whorl, run: str) -> None:
@@ -186,7 +186,7 @@ def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
 def test_diff(whorl: Whorl, run: str) -> None:
     changed = "-draft one\n+draft two\n+with two lines"
     whorl("diff last 1 2").prints("iteration 1 → 2  score 0.41 → 0.63 +.22", changed)
-    only = whorl("diff last 1 2 --node write --json").json
+    only = whorl("diff last 1 2 --step write --json").json
     assert list(only["diff"]) == ["write"]
     assert only["iterations"][1]["results"]["review"]["score"] == 0.63
     other = whorl("run polish.yaml 'a haiku' --json").json["run"]
@@ -215,7 +215,7 @@ def test_nested_loops_are_named_by_their_outer_iteration(whorl: Whorl, project: 
 
 
 def test_tables_fit_the_terminal(whorl: Whorl, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whorl("run polish.yaml y --id 'a key that is rather long' --budget 3")
+    whorl("run polish.yaml y --key 'a key that is rather long' --budget 3")
     monkeypatch.setenv("COLUMNS", "76")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     for command in ("ls", "why", "show"):
@@ -322,7 +322,7 @@ def test_many_loops_are_counted_by_how_they_ended(whorl: Whorl, project: Path) -
     assert f"\n  {counts}\n" in said
     assert "    all[1]/polish: max_iterations after 2 iterations, returned iteration 2" in said
     assert "lists all 30 loops" in said
-    whorl("status").prints(counts)
+    whorl("show", "--brief").prints(counts)
     check_list(whorl, 30)
 
 
@@ -336,12 +336,12 @@ def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -
     assert "all[3]/polish" not in told.out
     [loop] = whorl(f"why last --at {place} --json").json["loops"]
     assert (loop["path"], len(loop["iterations"])) == (place, 2)
-    assert whorl(f"cost last --at {place} --json").json["total"]["calls"] == 4
-    assert whorl(f"cost last --at {place}[1] --json").json["total"]["calls"] == 2
+    assert whorl(f"runs cost last --at {place} --json").json["total"]["calls"] == 4
+    assert whorl(f"runs cost last --at {place}[1] --json").json["total"]["calls"] == 2
     whorl(f"diff last 1 2 --at {place}").prints("score 0.41 → 0.63", "iteration 1")
-    for wrong in ("why last --at all[99]/polish", "cost last --at all[99]/polish"):
+    for wrong in ("why last --at all[99]/polish", "runs cost last --at all[99]/polish"):
         whorl(wrong).ends(2, "error[W907]")
-    whorl("cost last --at elsewhere").ends(2, "error[W907]")
+    whorl("runs cost last --at elsewhere").ends(2, "error[W907]")
 
     row = whorl("ls --json").json[0]
     assert row["loop"].startswith("all[")
@@ -353,7 +353,7 @@ def test_a_run_that_only_computes_shows_no_time(whorl: Whorl, project: Path) -> 
 
     done = whorl("run sum.yaml").says("succeeded  sum  run ")
 
-    assert "0.0s" not in done.err + whorl("status").out + whorl("ls").out
+    assert "0.0s" not in done.err + whorl("show", "--brief").out + whorl("ls").out
 
 
 def at_limit(event: Event) -> dict[str, Json]:
@@ -371,14 +371,14 @@ def test_a_run_that_ended_at_a_limit_is_marked(whorl: Whorl, project: Path) -> N
     limited = retold(project, at_limit)
 
     assert whorl("ls").out.splitlines()[1].startswith("! limit  ")
-    whorl("status", limited).prints("status:     ! limit\n")
+    whorl("show", "--brief", limited).prints("status:     ! limit\n")
     whorl("show", limited).prints("! polish  2/2  max_iterations", "! limit  polish  ")
     assert whorl("why", limited).out.startswith("run retold of polish has succeeded: ! limit\n")
     assert "✓" not in whorl("resume", limited).ends(0, "! limit  polish  ").err
 
     budget = retold(project, at_budget, "second")
     assert [row["mark"] for row in whorl("ls --json").json[:2]] == ["budget", "limit"]
-    assert whorl("status", limited, "--json").json["mark"] == "limit"
+    assert whorl("show", "--brief", limited, "--json").json["mark"] == "limit"
     assert whorl("ls").out.splitlines()[1].startswith("! budget  ")
     assert whorl("ls --status succeeded --json").json[0]["run"] == budget
     whorl("continue", limited, "--iterations", "1")

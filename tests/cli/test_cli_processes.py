@@ -110,7 +110,7 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
         return bool(rows) and rows[0]["key"] == key and rows[0]["iteration"] > 0
 
     for key, file in (("1", "slow.yaml"), ("2", "slow.yaml"), ("3", "task.yaml")):
-        with spawn("run", file, "--id", key, "--max-iterations", "4") as process:
+        with spawn("run", file, "--key", key, "--max-iterations", "4") as process:
             wait_until(partial(is_under_way, key))
             process.kill()
             process.communicate()
@@ -134,7 +134,7 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
         assert (alone.code, "error[P114]" in alone.err) == (2, True)
         assert "uses the task 'mine', which is not known" in alone.err
     assert whorl("ls", "--json").json[0]["status"] == "interrupted"
-    assert whorl("cancel", "last").code == 0
+    assert whorl("runs", "cancel", "last").code == 0
 
 
 def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> None:
@@ -161,9 +161,9 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
     with spawn("run", "slow.yaml") as owner:
         wait_until(lambda: _iteration(whorl) >= 1)
         with spawn("watch", "last") as watcher:
-            assert whorl("status", "--json").json["status"] == "running"
+            assert whorl("show", "--brief", "--json").json["status"] == "running"
             whorl("fork last --at l[99]").ends(2)
-            whorl("pause last").prints("is paused; go on with `whorl resume")
+            whorl("runs pause last").prints("is paused; go on with `whorl resume")
             _, told = owner.communicate(timeout=PATIENCE_S)
             _, seen = watcher.communicate(timeout=PATIENCE_S)
 
@@ -171,8 +171,8 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
     assert "⏸ paused" in told
     assert "⏸ paused" in seen
     with spawn("resume", "last") as owner:
-        wait_until(lambda: whorl("status", "--json").json["status"] == "running")
-        assert "was cancelled" in whorl("cancel", "last").out
+        wait_until(lambda: whorl("show", "--brief", "--json").json["status"] == "running")
+        assert "was cancelled" in whorl("runs", "cancel", "last").out
         owner.communicate(timeout=PATIENCE_S)
     assert owner.returncode == 5
     assert whorl("ls", "--json").json[0]["status"] == "cancelled"
@@ -216,15 +216,15 @@ def test_output_into_a_closed_pipe_is_no_mistake(whorl: Whorl, spawn: Spawn) -> 
 def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -> None:
     with spawn("run", "slow.yaml") as owner:
         wait_until(lambda: bool(whorl("ls", "--json").json))
-        wait_until(lambda: (whorl("status", "--json").json["iteration"] or 0) > 1)
-        whorl("pause", "last")
+        wait_until(lambda: (whorl("show", "--brief", "--json").json["iteration"] or 0) > 1)
+        whorl("runs", "pause", "last")
         owner.communicate(timeout=PATIENCE_S)
 
     done = whorl("continue", "last", "-n", "3")
 
     assert done.code == 5
     assert "next: whorl resume" in done.err
-    assert "/203 of l" in whorl("status").out
+    assert "/203 of l" in whorl("show", "--brief").out
 
 
 def test_second_signal_ends_a_function_that_takes_long(spawn: Spawn, project: Path) -> None:

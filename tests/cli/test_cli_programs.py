@@ -51,11 +51,11 @@ def folder(project: Path) -> Iterator[Path]:
 
 @pytest.mark.usefixtures("folder")
 def test_it_is_drawn_run_and_resumed(whorl: Whorl) -> None:
-    whorl("graph twice_flow:twice").prints("double")
+    whorl("file graph twice_flow:twice").prints("double")
     whorl("validate twice_flow:twice").ends(0)
     ran = whorl("run twice_flow:twice -i number:=4 --json").ends(4)
     assert ran.json["status"] == "waiting"
-    assert whorl("approve last --json").ends(0).json["output"] == 8
+    assert whorl("runs approve last --json").ends(0).json["output"] == 8
 
 
 @pytest.mark.parametrize("is_named", [False, True])
@@ -78,7 +78,7 @@ def test_a_run_waits_for_its_functions(folder: Path, whorl: Whorl) -> None:
     (folder / "whorl.toml").unlink()
     before = whorl("watch last --events").out
 
-    refused = whorl("approve last").ends(2, "error[P114]").err
+    refused = whorl("runs approve last").ends(2, "error[P114]").err
 
     assert whorl("watch last --events").out == before
     assert "functions of 'twice_flow:twice'" in refused

@@ -43,37 +43,37 @@ ls --exit budjet | did you mean 'budget'?
 ls --columns inptu | did you mean 'input'?
 ls --since yesterday | is not a time
 ls --store /nonexistent/place | /nonexistent/place
-cost --store /nonexistent/place | /nonexistent/place
-prune --store /nonexistent/place | /nonexistent/place
-memory ls --store /nonexistent/place | /nonexistent/place
-cost --at polish | --at is a place in one run
+runs cost --store /nonexistent/place | /nonexistent/place
+project prune --store /nonexistent/place | /nonexistent/place
+project memory ls --store /nonexistent/place | /nonexistent/place
+runs cost --at polish | --at is a place in one run
 serve --port -3 | -3 is not in the range
 resume last | there are no runs yet
-explain W444 | no error has the code 'W444'
-explain W4 | did you mean 'W004'?
-explain W04 | did you mean 'W004'?
-explain W0044 | did you mean 'W004'?
-explain trusted | did you mean W908 (the folder's whorl.toml is not trusted, or its store is
-explain xyzzy | such as W004
-explain | name the code that is to be explained: a message has it
-completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
-new | `whorl new --list` lists them
+help W444 | no error has the code 'W444'
+help W4 | did you mean 'W004'?
+help W04 | did you mean 'W004'?
+help W0044 | did you mean 'W004'?
+help trusted | did you mean W908 (the folder's whorl.toml is not trusted, or its store is
+help xyzzy | such as W004
+help | name the code that is to be explained: a message has it
+project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
+new | `whorl new` lists them
 new --empty nativ | there is no empty file of the dialect 'nativ' | known: native
-graph polish.yaml --svg --mermaid | exclude each other
+file graph polish.yaml --svg --mermaid | exclude each other
 try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
 try . --at s | error[W016] | is a folder
 try flows:essay --at s | error[W900] | 'flows:essay' is written in Python
-edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
+file edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
 test polish.yaml gated.yaml | a replay is of one FILE
 rn | there is no command 'rn'; did you mean 'run'?
 statsu | there is no command 'statsu'; did you mean 'status'?
 schdule | did you mean 'schedule'?
 experiment rn | there is no command 'rn'; did you mean 'run'? | `whorl experiment --help`
-hook rotat | there is no command 'rotat'; did you mean 'rotate'? | `whorl hook --help`
-memory lss | there is no command 'lss'; did you mean 'ls'? | `whorl memory --help`
-schedule pase | there is no command 'pase'; did you mean 'pause'? | `whorl schedule --help`
-token rotte | there is no command 'rotte'; did you mean 'rotate'? | `whorl token --help`
-tools acept | there is no command 'acept'; did you mean 'accept'? | `whorl tools --help`
+server hook rotat | there is no command 'rotat'; did you mean 'rotate'? | `whorl server hook --help`
+project memory lss | there is no command 'lss'; did you mean 'ls'? | `whorl project memory --help`
+server schedule pase | there is no command 'pase'; did you mean 'pause'? | `whorl server schedule --help`
+server token rotte | there is no command 'rotte'; did you mean 'rotate'? | `whorl server token --help`
+project tools acept | there is no command 'acept'; did you mean 'accept'? | `whorl project tools --help`
 """,
     "run polish.yaml 'a haiku'": """
 show last/polish[2]/wriet | error[W907] | nothing happened at
@@ -85,7 +85,7 @@ diff last one 2 | 'one' is not the number
 diff 1 7 | error[W907] | has no finished iteration 7; it has 3
 diff 1 2 --at pome | error[W907] | has no loop 'pome'
 diff 1 2 --at polsh | did you mean 'polish'?
-diff 1 2 --node wirte | did you mean 'write'?
+diff 1 2 --step wirte | did you mean 'write'?
 diff RUN 1 1 --with nobody | error[W902]
 continue last | --iterations N
 continue last -n 1 --at pome | error[W907] | has no loop 'pome'
@@ -96,17 +96,17 @@ fork last --at polish[9] | error[W907] | say which iteration of 'polish' to redo
 fork last --at polish | say which iteration
 fork last --at polish[2] --set hnt=x | did you mean 'hint'?
 fork last --at polish[2] --events=dialect | no event names of its own
-approve RUN | error[W905] | has no open question; it has succeeded
-pause RUN | error[W905]: run RUN has succeeded already
-cancel RUN | error[W905]: run RUN has succeeded already
+runs approve RUN | error[W905] | has no open question; it has succeeded
+runs pause RUN | error[W905]: run RUN has succeeded already
+runs cancel RUN | error[W905]: run RUN has succeeded already
 resume nope | error[W902]: there is no run 'nope'
 resume RUN --budget 0.50 | write +0.50
 resume RUN --budget +0.50 | error[W905]: the run has ended already: succeeded
-prune --older-than 0 | 30d
-prune --older-than 30 | 30d
-prune --older-than ' 5 ' | 30d
-prune --older-than 1.5 | 30d
-prune --older-than soon | write 30d
+project prune --older-than 0 | 30d
+project prune --older-than 30 | 30d
+project prune --older-than ' 5 ' | 30d
+project prune --older-than 1.5 | 30d
+project prune --older-than soon | write 30d
 """,
     "run gated.yaml": "continue last -n 1 | error[W907] | has no loop",
 }
@@ -146,7 +146,7 @@ def test_an_error_is_a_document_with_json(whorl: Whorl, project: Path) -> None:
 
     assert error["diagnostics"][0]["code"] == "W004"
     assert error["diagnostics"][0]["span"]["line"] == 3
-    whorl("graph bad.yaml").says("stepz")
+    whorl("file graph bad.yaml").says("stepz")
 
 
 def test_events_take_no_word_that_is_not_theirs(whorl: Whorl) -> None:
@@ -158,8 +158,8 @@ def test_a_project_without_runs_is_no_error(whorl: Whorl) -> None:
     for line, empty in {"ls": [], "memory ls": [], "prune": pruned}.items():
         assert whorl(line).ends(0, "no runs yet").out == ""
         assert whorl(f"{line} --json").json == empty
-    whorl("cost").ends(0)
-    assert whorl("cost --json").json["total"]["calls"] == 0
+    whorl("runs", "cost").ends(0)
+    assert whorl("runs cost --json").json["total"]["calls"] == 0
     for reason in ("budget", "limit", "accepted"):
         whorl("ls", "--exit", reason).ends(0)
 
@@ -171,7 +171,7 @@ def test_a_file_that_is_no_workflow_is_told_what_it_is(whorl: Whorl, project: Pa
     for name, text, what, advice in (
         ("n.json", json.dumps(N8N), "this is an export of n8n", "`whorl new` writes a loop"),
         ("n.json", json.dumps([N8N]), "this is an export of n8n", "`whorl new` writes a loop"),
-        ("whorl.toml", "[limits]\n", "this is a configuration", "`whorl doctor` checks"),
+        ("whorl.toml", "[limits]\n", "this is a configuration", "`whorl project doctor` checks"),
         ("flow.py", "import whorl\n", "this is a program", "`whorl run MODULE:NAME`"),
         ("a.test.yaml", "whorl_tests: 1\ntests: {}\n", "this is a file of tests", "`whorl test"),
         ("e.yaml", "experiment: 1\nworkflow: a.yaml\n", "this is an experiment", "experiment run"),
@@ -225,7 +225,7 @@ def test_what_is_in_a_file_decides_the_words(whorl: Whorl, project: Path) -> Non
         (project / "one.yaml").write_text(text)
         assert "1s" not in whorl("run one.yaml").says(words).err
 
-    assert "Expecting" not in whorl("edit polish.yaml set report ask:=abc").err
+    assert "Expecting" not in whorl("file edit polish.yaml set report ask:=abc").err
     (project / "whorl.toml").write_text("[allow\ncommands = true\n")
     assert "base_url" not in whorl("run commanding.yaml").says("such as [allow]").err
 
@@ -243,15 +243,15 @@ def test_types_are_those_of_the_reference(whorl: Whorl, project: Path) -> None:
 
 
 def test_a_key_starts_one_run_of_one_request_and_names_it(whorl: Whorl, project: Path) -> None:
-    first = whorl("run polish.yaml x --id nightly --json")
-    again = whorl("run polish.yaml x --id nightly --json")
+    first = whorl("run polish.yaml x --key nightly --json")
+    again = whorl("run polish.yaml x --key nightly --json")
     again.ends(0, "was started with the key 'nightly' before; it has succeeded")
     run = first.json["run"]
     (project / "copy.yaml").write_text(POLISH)
     # The same text may lie elsewhere.
-    whorl("run copy.yaml x --id nightly").ends(0)
+    whorl("run copy.yaml x --key nightly").ends(0)
     for words in (("gated.yaml",), ("polish.yaml", "another text")):
-        error = whorl("run", *words, "--id", "nightly", "--json").ends(2).json["error"]
+        error = whorl("run", *words, "--key", "nightly", "--json").ends(2).json["error"]
         assert error["code"] == "W905"
         assert run in error["message"]
 
@@ -259,27 +259,29 @@ def test_a_key_starts_one_run_of_one_request_and_names_it(whorl: Whorl, project:
     assert whorl("show nightly --json").json["run"] == run
     assert len(whorl("ls --json").json) == 1
     whorl("ls").prints("nightly")
-    whorl("status nightly").prints("key:        nightly")
+    whorl("show --brief nightly").prints("key:        nightly")
 
 
 def test_looking_means_the_newest_run(whorl: Whorl) -> None:
     whorl("run polish.yaml x")
     run = whorl("run polish.yaml y --json").json["run"]
 
-    for line in ("why", "watch", "status", "show", "diff 1 2"):
+    for line in ("why", "watch", "show --brief", "show", "diff 1 2"):
         whorl(line).ends(0)
     # Ids of one day begin alike.
     whorl("show", run[:2]).says("error[W903]")
 
 
-@pytest.mark.parametrize("line", ["approve", "reject", "pause", "resume", "cancel --feedback no"])
+@pytest.mark.parametrize(
+    "line", ["runs approve", "runs reject", "runs pause", "resume", "runs cancel --reason no"]
+)
 def test_a_command_that_changes_a_run_says_which_one_first(whorl: Whorl, line: str) -> None:
     run = whorl("run gated.yaml --json").json["run"]
     verb, *more = shlex.split(line)
     named = f"'last' is run {run}, gated"
 
     assert whorl(verb, "last", *more).err.splitlines()[0] == named
-    assert named not in whorl("status last").err
+    assert named not in whorl("show last --brief").err
     # Whoever gives the id knows it.
     assert "is run" not in whorl("resume", run).err
 

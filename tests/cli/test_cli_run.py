@@ -324,7 +324,7 @@ def test_paths_are_seen_from_the_current_folder(whorl: Whorl, sub: Path, project
     whorl("run ../looking.yaml -i note=b.md").ends(2, "'sub/b.md' does not exist")
     tried = whorl("try ../looking.yaml --at text -i note=notes/a.md --json").ends(0).json
     whorl(f"show {tried['run']}/text").prints("the note")
-    kept = whorl("schedule add ../looking.yaml --every 1h -i note=notes/a.md --json").ends(0)
+    kept = whorl("server schedule add ../looking.yaml --every 1h -i note=notes/a.md --json").ends(0)
     assert "sub/notes/a.md" in json.dumps(kept.json)
 
     default = LOOKING.replace("note: file", "note: {type: file, default: sub/notes/a.md}")

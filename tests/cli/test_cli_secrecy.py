@@ -204,7 +204,7 @@ def test_the_name_of_a_model_is_told_unless_it_is_a_secret(whorl: Whorl, project
         for done in (
             whorl("run", "w.yaml", "-v", *given),
             whorl("run", "w.yaml", "--events", *given),
-            whorl("cost", "last", "--by", "model"),
+            whorl("runs", "cost", "last", "--by", "model"),
             whorl("show", "last/s"),
             whorl("show", "last/t"),
         )
@@ -212,8 +212,8 @@ def test_the_name_of_a_model_is_told_unless_it_is_a_secret(whorl: Whorl, project
 
     assert "HUSH-77" not in told
     assert places_of("HUSH-77", project) == []
-    assert "gpt-77" in whorl("cost", "last", "--by", "model").out
-    assert "***" in whorl("cost", "last", "--by", "model").out
+    assert "gpt-77" in whorl("runs", "cost", "last", "--by", "model").out
+    assert "***" in whorl("runs", "cost", "last", "--by", "model").out
 
 
 def test_the_model_of_a_secure_step_is_not_told(whorl: Whorl, project: Path) -> None:
@@ -227,7 +227,7 @@ def test_the_model_of_a_secure_step_is_not_told(whorl: Whorl, project: Path) -> 
         f"{done.out}{done.err}"
         for done in (
             whorl("run", "w.yaml", "-v", "-i", "m=hush"),
-            whorl("cost", "last", "--by", "model"),
+            whorl("runs", "cost", "last", "--by", "model"),
             whorl("show", "last/s"),
             whorl("show", "last", "--json", "--deep"),
         )

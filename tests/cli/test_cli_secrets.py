@@ -50,16 +50,16 @@ COMMANDS = (
     ("show", "last/turn[2]/write", "--json"),
     ("show", "last/broken"),
     ("show", "last/check"),
-    ("status", "last"),
-    ("status", "last", "--json"),
+    ("show", "--brief", "last"),
+    ("show", "--brief", "last", "--json"),
     ("ls", "--json"),
     ("why", "last"),
     ("why", "last", "--json"),
     ("diff", "last", "1", "2", "--json"),
-    ("cost", "last", "--json"),
+    ("runs", "cost", "last", "--json"),
     ("watch", "last"),
-    ("memory", "ls"),
-    ("memory", "ls", "--json"),
+    ("project", "memory", "ls"),
+    ("project", "memory", "ls", "--json"),
 )
 
 
@@ -78,7 +78,7 @@ def all_told(whorl: Whorl, *given: str) -> str:
         ("run", "keyed.yaml", "--dry-run", "--events", *given),
         ("run", "keyed.yaml", "--events", "--id", "one", *given),
         *COMMANDS,
-        ("approve", "last", "--json"),
+        ("runs", "approve", "last", "--json"),
         *COMMANDS,
         ("accept", "last", "-n", "1", "--events"),
         ("fork", "last", "--at", "turn[2]", "--json"),
@@ -117,7 +117,7 @@ def test_a_run_goes_on_with_its_secret_after_a_restart(whorl: Whorl, keyed: Path
     )
     whorl("run", "keyed.yaml", "-i", "key=HUSH-77")
     (keyed / "whorl.toml").write_text("[allow]\ncommands = true\n")
-    done = whorl("approve", "last", "--json")
+    done = whorl("runs", "approve", "last", "--json")
 
     assert json.loads(done.out)["output"]["stdout"] == "same\n"
 
@@ -133,7 +133,7 @@ def test_the_key_is_ones_own(whorl: Whorl, keyed: Path, monkeypatch: pytest.Monk
     assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
     assert sorted(os.listdir(key.parent)) == ["key", "stores"]
     key.chmod(0o644)
-    assert "can be read by others" in whorl("approve", "last").err
+    assert "can be read by others" in whorl("runs", "approve", "last").err
 
 
 def test_the_key_by_variable(whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,11 +142,11 @@ def test_the_key_by_variable(whorl: Whorl, keyed: Path, monkeypatch: pytest.Monk
     whorl("run", "keyed.yaml", "-i", "key=HUSH-77", "-i", "greeting=x")
     assert not (keyed / "mine" / "whorl" / "key").exists()
     monkeypatch.setenv("WHORL_KEY", "B" * 43 + "=")
-    assert "another key" in whorl("approve", "last").err
+    assert "another key" in whorl("runs", "approve", "last").err
     monkeypatch.setenv("WHORL_KEY", "short")
-    assert "32 bytes in base64" in whorl("approve", "last").err
+    assert "32 bytes in base64" in whorl("runs", "approve", "last").err
     monkeypatch.setenv("WHORL_KEY", "A" * 43 + "=")
-    assert whorl("approve", "last").code == 0
+    assert whorl("runs", "approve", "last").code == 0
 
 
 def test_a_cassette_is_private_and_holds_no_secure_output(whorl: Whorl, keyed: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_cassette_is_private_and_holds_no_secure_output(whorl: Whorl, keyed: P
 
     assert stat.S_IMODE(Path("old.json").stat().st_mode) == 0o600
     assert places_of("plain-text", keyed) == []
-    played = json.loads(whorl("test", "keyed.yaml", "--cassette", "old.json", "--json").out)
+    played = json.loads(whorl("test", "keyed.yaml", "--recording", "old.json", "--json").out)
     assert (played["changes"], played["misses"], played["result"]["outputs"]) == (
         [],
         [],
@@ -228,21 +228,21 @@ def test_a_secret_in_a_definition_is_not_copied_into_the_store(whorl: Whorl, key
     definition = {"definition": {"parameters": parameters, "actions": actions}}
     (keyed / "keyed.json").write_text(json.dumps(definition))
     for _ in range(2):
-        done = whorl("run", "keyed.json", "--id", "one", "--json")
+        done = whorl("run", "keyed.json", "--key", "one", "--json")
         assert (done.code, json.loads(done.out)["output"]) == (0, "Bearer ***")
 
     assert places_of(SECRET, keyed, "keyed.json", "secret.txt") == []
-    assert "other inputs" in whorl("run", "keyed.json", "--id", "one", "-i", "key=another-1").err
-    again = whorl("run", "keyed.json", "--id", "two", "-i", "key=another-1", "--json")
+    assert "other inputs" in whorl("run", "keyed.json", "--key", "one", "-i", "key=another-1").err
+    again = whorl("run", "keyed.json", "--key", "two", "-i", "key=another-1", "--json")
     assert json.loads(again.out)["output"] == "Bearer ***"
 
 
 def test_a_fork_may_have_another_secret(whorl: Whorl, keyed: Path) -> None:
     whorl("run", "keyed.yaml", "-i", "key=@secret.txt", "-i", "greeting=x")
-    whorl("approve", "last")
+    whorl("runs", "approve", "last")
     (keyed / "other.txt").write_text("PSST-88-plugh-long")
     forked = whorl("fork", "last", "--at", "turn[2]", "--set", "key=@other.txt", "--json")
-    done = whorl("approve", "last", "--json")
+    done = whorl("runs", "approve", "last", "--json")
 
     assert json.loads(done.out)["output"].endswith(" 18")
     assert "PSST-88" not in forked.out + forked.err + done.out + whorl("show", "last", "--json").out
@@ -280,21 +280,37 @@ def lost(
 def test_without_a_key_a_run_ends(
     whorl: Whorl, lost: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = whorl("cancel last --json").ends(0)
+    done = whorl("runs cancel last --json").ends(0)
 
     assert json.loads(done.out)["status"] == "cancelled"
     assert not (lost / "whorl" / "key").exists()
-    for words in (("show", "last"), ("status", "last"), ("why", "last"), ("ls",)):
+    for words in (("show", "last"), ("show", "--brief", "last"), ("why", "last"), ("ls",)):
         assert whorl(*words).code == 0, words
     # Whoever has the key sees the same.
     monkeypatch.delenv("WHORL_KEY", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(lost.parent / "mine"))
     assert json.loads(whorl("show", "last", "--json").out)["status"] == "cancelled"
-    assert "cancelled already" in whorl("cancel", "last").out
+    assert "cancelled already" in whorl("runs", "cancel", "last").out
 
 
 @pytest.mark.parametrize(
-    "words", [("pause",), ("approve",), ("continue", "-n", "1"), ("stop",), ("accept", "-n", "1")]
+    "words",
+    [
+        (
+            "runs",
+            "pause",
+        ),
+        (
+            "runs",
+            "approve",
+        ),
+        ("continue", "-n", "1"),
+        (
+            "runs",
+            "stop",
+        ),
+        ("accept", "-n", "1"),
+    ],
 )
 def test_all_else_says_what_it_needs(whorl: Whorl, lost: Path, words: tuple[str, ...]) -> None:
     run = whorl("ls", "--json").json[0]["run"]
@@ -335,12 +351,12 @@ def test_a_secret_that_is_no_text_is_no_mistake_to_who_lacks_the_key(
     assert [warning["code"] for warning in shown["warnings"]] == ["R909"]
     assert "what was computed with them is not shown" in whorl("show", "last").out
     assert "error" not in whorl("why", "last").out
-    assert whorl("cancel", "last").code == 0
+    assert whorl("runs", "cancel", "last").code == 0
 
     for home in ("elsewhere", "mine"):
         monkeypatch.setenv("XDG_CONFIG_HOME", str(project / home))
         assert json.loads(whorl("show", "last", "--json").out)["status"] == "cancelled"
-    assert whorl("doctor").code == 0
+    assert whorl("project", "doctor").code == 0
 
 
 WRONG = "NeSfkUdzVJklf3aAJ5Q"
@@ -391,7 +407,7 @@ def test_a_default_that_is_secret_is_told_without_it(whorl: Whorl, project: Path
 
 def test_a_secret_of_a_schedule_is_to_be_a_key(whorl: Whorl, project: Path) -> None:
     (project / "flow.yaml").write_text(FLOW.replace("{o: any, ", "{"))
-    done = whorl("schedule add flow.yaml --every 1h -i key:=1").says("W916", "[keys.NAME]")
+    done = whorl("server schedule add flow.yaml --every 1h -i key:=1").says("W916", "[keys.NAME]")
 
     assert "a default" not in done.err
 
@@ -404,8 +420,8 @@ def test_a_recording_takes_the_secrets_that_it_has_not(whorl: Whorl, project: Pa
     given = ("-i", "pin:=471100", "-i", "o:=@o.json")
     ran = whorl("run", "flow.yaml", *given)
     saved = whorl("test", "flow.yaml", "--save", "t.json")
-    starred = whorl("test flow.yaml --cassette t.json")
-    played = whorl("test", "flow.yaml", "--cassette", "t.json", *given)
+    starred = whorl("test flow.yaml --recording t.json")
+    played = whorl("test", "flow.yaml", "--recording", "t.json", *given)
 
     assert "the input 'pin' must be a whole number" in starred.out
     assert (ran.code, saved.code, starred.code, played.code) == (0, 0, 1, 0)

@@ -57,7 +57,7 @@ def test_init_makes_a_folder_in_which_everything_works(empty: Path, whorl: Whorl
         )
     config = (empty / "whorl.toml").read_text()
     Draft202012Validator(schema_of(empty / "whorl.toml")).validate(tomllib.loads(config))
-    assert "error" not in whorl("trust", "--json").json
+    assert "error" not in whorl("project", "trust", "--json").json
 
 
 def test_what_init_says_works(empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_init_leaves_alone_what_is_there(empty: Path, whorl: Whorl) -> None:
     assert (empty / "whorl.toml").read_text() == CONFIG
     assert (empty / ".gitignore").read_text() == "dist\n.whorl/\n"
     assert not (empty / "first.yaml").exists()
-    assert whorl("trust", "--json").json["standing"] != "trusted"
+    assert whorl("project", "trust", "--json").json["standing"] != "trusted"
 
 
 def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -> None:
@@ -281,8 +281,8 @@ def test_a_template_says_of_itself_what_the_list_says(name: str, form: str) -> N
 
 
 def test_templates_are_listed_and_written(whorl: Whorl, project: Path) -> None:
-    document = whorl("templates --json").json
-    assert [said.split()[0] for said in whorl("templates").out.splitlines()] == NAMES
+    document = whorl("new --json").json
+    assert [said.split()[0] for said in whorl("new").out.splitlines()] == NAMES
     assert [one["name"] for one in document] == NAMES
     assert all(one["description"] and one["forms"] == FORMS for one in document)
 

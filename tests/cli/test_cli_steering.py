@@ -94,7 +94,7 @@ def test_a_run_that_spent_its_budget_pauses_and_goes_on(whorl: Whorl, project: P
 
     assert first["status"] == "paused"
     assert [warning["code"] for warning in first["warnings"]] == ["R103"]
-    whorl("status last").prints("--budget +")
+    whorl("show last --brief").prints("--budget +")
     assert whorl("resume last --budget +1 --json").ends(0).json["output"] == "the report"
 
 
@@ -142,7 +142,9 @@ def test_a_fork_with_another_file_keeps_iterations_as_its_own(whorl: Whorl, proj
     whorl("fork last --at polish[3] --file other.yaml").ends(0)
 
     whorl("show last/report").prints("Report about draft three")
-    calls = [whorl("cost", *which, "--json").json["total"]["calls"] for which in ([], ["last"])]
+    calls = [
+        whorl("runs", "cost", *which, "--json").json["total"]["calls"] for which in ([], ["last"])
+    ]
     assert calls == [7 + 3, 3]
     whorl("diff last 1 3").prints("+draft three")
     accepted = whorl("accept last --iteration 1 --json").ends(0).json
@@ -191,7 +193,7 @@ def test_loop_that_was_explored_goes_on_in_a_fork(whorl: Whorl, project: Path) -
 
 
 def test_a_gate_is_shown_waits_for_one_decision_and_keeps_the_words(whorl: Whorl) -> None:
-    asked = whorl("run gated.yaml").ends(4, "next: whorl approve")
+    asked = whorl("run gated.yaml").ends(4, "next: whorl runs approve")
     asked.says("check asks: Publish it?\n      draft one")
     assert asked.err.count("Publish it?") == 1
     for looking in ("status", "show", "why"):
@@ -201,10 +203,10 @@ def test_a_gate_is_shown_waits_for_one_decision_and_keeps_the_words(whorl: Whorl
         {"address": "check", "reason": "gate", "message": "Publish it?", "show": "draft one"}
     ]
 
-    done = whorl("reject last --feedback 'too wet' --json").ends(0).json
+    done = whorl("runs reject last --feedback 'too wet' --json").ends(0).json
 
     assert done["outputs"] == {"ok": False, "words": "too wet"}
-    whorl("reject last").ends(2, "was rejected already")
+    whorl("runs reject last").ends(2, "was rejected already")
     whorl("show").prints("✗ check", "rejected: too wet")
     whorl("why").prints("check was rejected: too wet")
     place = whorl("show last/check").prints(
@@ -213,9 +215,9 @@ def test_a_gate_is_shown_waits_for_one_decision_and_keeps_the_words(whorl: Whorl
     assert "{" not in place.out
 
     whorl("run gated.yaml")
-    done = whorl("approve last --feedback 'my words' --json").ends(0).json
+    done = whorl("runs approve last --feedback 'my words' --json").ends(0).json
     assert done["outputs"] == {"ok": True, "words": "my words"}
-    whorl("approve last").ends(2, "was approved already")
+    whorl("runs approve last").ends(2, "was approved already")
     # Nothing is left to do.
     assert "next:" not in whorl("show").out
 
@@ -226,24 +228,24 @@ def test_several_gates_need_an_address(whorl: Whorl, project: Path) -> None:
     (project / "two.yaml").write_text(text)
     whorl("run two.yaml").ends(4)
 
-    whorl("approve last").ends(2, "both/one", "both/two")
-    whorl("approve last --at both/tow").says("did you mean 'both/two'?")
-    whorl("approve last --at both/two").ends(4)
-    told = whorl("reject last --at both/two")
+    whorl("runs approve last").ends(2, "both/one", "both/two")
+    whorl("runs approve last --at both/tow").says("did you mean 'both/two'?")
+    whorl("runs approve last --at both/two").ends(4)
+    told = whorl("runs reject last --at both/two")
     told.ends(2, "'both/two' was approved already", "open now: both/one")
-    whorl("approve last").ends(0)
+    whorl("runs approve last").ends(0)
 
 
 def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None:
     whorl("run gated.yaml")
 
-    whorl("pause last").prints("is paused; go on with")
+    whorl("runs pause last").prints("is paused; go on with")
     whorl("why").prints("a person paused it")
-    whorl("pause last").prints("is paused already")
+    whorl("runs pause last").prints("is paused already")
     whorl("resume last").ends(4)
-    assert whorl("cancel last --feedback wrong --json").json["status"] == "cancelled"
-    whorl("cancel last").prints("was cancelled already")
-    whorl("approve last").ends(2)
+    assert whorl("runs cancel last --reason wrong --json").json["status"] == "cancelled"
+    whorl("runs cancel last").prints("was cancelled already")
+    whorl("runs approve last").ends(2)
     whorl("resume last").ends(5, "`whorl run FILE` starts a new one")
 
 
@@ -251,7 +253,7 @@ def test_a_person_sees_what_is_asked_and_said(whorl: Whorl, loop: Callable[[str]
     said = whorl("run", loop("ask_person: each")).says("letter[1] asks: iteration 1")
     said.says("write:\n      draft one")
     assert "/:ask" not in said.err
-    whorl("reject last --at letter[1] --feedback 'too wet'")
+    whorl("runs reject last --at letter[1] --feedback 'too wet'")
 
     for looking in ("why", "show"):
         whorl(looking).prints("letter[1] was rejected: too wet")
@@ -267,12 +269,12 @@ def test_what_failed_at_a_limit_or_a_gate_may_go_on(
 
     asked = whorl("run", loop("ask_person: at_limit"))
     asked.says("letter asks: loop 'letter' reached its limit", "whorl continue")
-    whorl("reject last --feedback no").says("error[R108]", "next: whorl continue")
+    whorl("runs reject last --feedback no").says("error[R108]", "next: whorl continue")
 
     gate = "check: {approve: {message: 'Publish?', on_reject: fail}}"
     (project / "rejecting.yaml").write_text(f"whorl: 1\nname: rejecting\nsteps: {{{gate}}}\n")
     whorl("run rejecting.yaml")
-    whorl("reject last").says("# asks again")
+    whorl("runs reject last").says("# asks again")
 
 
 def test_why_a_run_is_paused(whorl: Whorl) -> None:
@@ -290,10 +292,10 @@ def test_the_code_of_the_cause_is_told(whorl: Whorl) -> None:
     done = whorl("run failing.yaml").ends(1, "error[R100]", "✗ failed", "no such model")
 
     code = whorl("show --json").json["error"]["cause"]["code"]
-    done.says(f"it comes from {code}: `whorl explain {code}`", "next: whorl resume ")
+    done.says(f"it comes from {code}: `whorl help {code}`", "next: whorl resume ")
     assert done.out == ""
-    assert whorl("why").prints(f"whorl explain {code}").out.count("`whorl explain ") == 1
-    whorl("status").prints(f"whorl explain {code}")
+    assert whorl("why").prints(f"whorl help {code}").out.count("`whorl help ") == 1
+    whorl("show", "--brief").prints(f"whorl help {code}")
 
 
 def test_waits_are_shown(whorl: Whorl, project: Path) -> None:
@@ -314,21 +316,21 @@ def test_results_may_be_edited(whorl: Whorl, project: Path, loop: Callable[[str]
     text = f"whorl: 1\nsteps: {gate}\noutputs: {{text: '{{{{ check.value }}}}'}}\n"
     (project / "edited.yaml").write_text(text)
     whorl("run edited.yaml")
-    whorl("approve last --value x --set a=b").says("--set for results of a loop")
-    assert whorl("approve last --value @better.md --json").json["output"] == "by hand\n"
+    whorl("runs approve last --value x --set a=b").says("--set for results of a loop")
+    assert whorl("runs approve last --value @better.md --json").json["output"] == "by hand\n"
     whorl("run", loop("ask_person: each"))
-    whorl("approve last --set wrte=x").says("has no result 'wrte'")
-    assert whorl("approve last --set 'write=by hand' --json").json["output"] == "by hand"
+    whorl("runs approve last --set wrte=x").says("has no result 'wrte'")
+    assert whorl("runs approve last --set 'write=by hand' --json").json["output"] == "by hand"
     whorl("why").prints("was approved with edits")
 
 
 def test_a_loop_is_stopped_from_the_terminal(whorl: Whorl, loop: Callable[[str], str]) -> None:
     whorl("run", loop("ask_person: each"))
-    stopped = whorl("stop last --json").json
+    stopped = whorl("runs stop last --json").json
 
     assert stopped["status"] == "succeeded"
     assert stopped["loops"][0]["exit_reason"] == "accepted"
-    whorl("stop last").says("has ended already")
+    whorl("runs stop last").says("has ended already")
     why = whorl("why").prints("it ended because a person stopped it: accepted").out
     assert "a person accepted" not in why
     whorl("accept last --iteration 1").ends(0)
@@ -346,7 +348,7 @@ def test_resume_says_that_the_file_has_changed(whorl: Whorl, project: Path) -> N
     done = whorl("resume last")
     done.ends(1, f"failing.yaml {SAYS}; it goes on with the version it began with")
 
-    for words in (done.err, whorl("show last").out, whorl("status last").out):
+    for words in (done.err, whorl("show last").out, whorl("show last --brief").out):
         assert re.search(r"(next:?|next) +whorl run failing.yaml", words), words
     new = whorl(*advised(done.err, "run"), "--json").ends(0).json
     assert new["output"] == "the report"
@@ -427,7 +429,7 @@ def test_what_is_no_change_is_not_told_as_one(whorl: Whorl, project: Path) -> No
     assert SAYS not in whorl("resume last").says("next: whorl resume").err
     whorl("run gated.yaml")
     (project / "gated.yaml").write_text(GATED.replace("Publish", "Print"))
-    whorl("approve last").says(f"gated.yaml {SAYS}")
+    whorl("runs approve last").says(f"gated.yaml {SAYS}")
 
 
 def test_one_of_several_workflows_is_named_in_advice(whorl: Whorl, project: Path) -> None:

@@ -37,24 +37,26 @@ def test_a_backup_is_restored(whorl: Whorl, spawn: Spawn, project: Path, tmp_pat
     done = whorl("run", "polish.yaml", "x", "--json").json["run"]
     with spawn("run", "slow.yaml", "--max-iterations", "25") as process:
         wait_until(lambda: _is_turning(whorl))
-        made = whorl("backup", str(file), "--json").json
+        made = whorl("project", "backup", str(file), "--json").json
         assert (made["runs"], file.stat().st_mode & 0o777) == (2, 0o600)
-        whorl("restore", str(file), "--force").ends(2, f"process {process.pid} has the store")
+        whorl("project", "restore", str(file), "--force").ends(
+            2, f"process {process.pid} has the store"
+        )
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    assert "exists already" in whorl("backup", str(file)).err
-    whorl("backup", str(file), "--force").ends(0)
-    assert "there is a store at" in whorl("restore", str(file)).err
+    assert "exists already" in whorl("project", "backup", str(file)).err
+    whorl("project", "backup", str(file), "--force").ends(0)
+    assert "there is a store at" in whorl("project", "restore", str(file)).err
 
-    restored = whorl("restore", str(file), "--force", "--json").json
+    restored = whorl("project", "restore", str(file), "--force", "--json").json
 
     (slow,) = restored["under_way"]
     aside = project / ".whorl" / restored["aside"]
     assert aside.exists()
     rows = {row["run"]: row["status"] for row in whorl("ls", "--json").json}
     assert rows == {done: "succeeded", slow: "paused"}
-    assert "what it has done since is not known" in whorl("status", slow).out
-    assert whorl("doctor").code == 0
+    assert "what it has done since is not known" in whorl("show", "--brief", slow).out
+    assert whorl("project", "doctor").code == 0
     result = whorl("resume", slow, "--json").json
     assert result["status"] == "succeeded"
     (warning,) = (each for each in result["warnings"] if each["code"] == "R118")
@@ -74,11 +76,11 @@ def test_a_backup_is_restored_to_a_store_elsewhere(
     store, file = ("--store", str(tmp_path / "elsewhere.db")), str(tmp_path / "copy.db")
     with spawn("run", "slow.yaml", *store) as process:
         wait_until(lambda: "running" in whorl("ls", *store).out)
-        whorl("backup", file, *store).ends(0)
+        whorl("project", "backup", file, *store).ends(0)
         process.kill()
         process.communicate()
 
-    restored = whorl("restore", file, "--force", "--json", *store).json
+    restored = whorl("project", "restore", file, "--force", "--json", *store).json
 
     assert [row["run"] for row in whorl("ls", "--json", *store).json] == restored["under_way"]
 
@@ -94,9 +96,9 @@ def test_a_restore_pauses_a_timed_question(whorl: Whorl, project: Path, tmp_path
     (project / "open.yaml").write_text("whorl: 1\n" + gate % "")
     timed = whorl("run", "timed.yaml", "--json").json["run"]
     still = whorl("run", "open.yaml", "--json").json["run"]
-    whorl("backup", str(file))
+    whorl("project", "backup", str(file))
 
-    restored = whorl("restore", str(file), "--force").prints(timed)
+    restored = whorl("project", "restore", str(file), "--force").prints(timed)
 
     assert still not in restored.out
     rows = {row["run"]: row["status"] for row in whorl("ls", "--json").json}
@@ -113,19 +115,19 @@ def test_a_damaged_run_is_given_up_by_name(whorl: Whorl, project: Path, tmp_path
         change = "UPDATE journal SET at = at + 1 WHERE seq = 2 AND run ="
         database.execute(f"{change} (SELECT number FROM runs WHERE id = ?)", (run,))
 
-    whorl("backup", str(file)).ends(
-        3, "error[R906]: the store", f"run '{run}', entry 2", "`whorl prune --run RUN`"
+    whorl("project", "backup", str(file)).ends(
+        3, "error[R906]: the store", f"run '{run}', entry 2", "`whorl runs rm RUN`"
     )
 
     assert not file.exists()
-    whorl("prune", "--run", kept).ends(2, f"`whorl cancel {kept}`")
-    assert whorl("prune", "--run", run, "--older-than", "1d").code == 2
+    whorl("runs", "rm", kept).ends(2, f"`whorl runs cancel {kept}`")
+    assert whorl("runs", "rm", run, "--older-than", "1d").code == 2
 
-    assert whorl("prune", "--run", run, "--dry-run").out.split() == [run]
-    assert whorl("prune", "--run", run).code == 0
+    assert whorl("runs", "rm", run, "--dry-run").out.split() == [run]
+    assert whorl("runs", "rm", run).code == 0
     assert [row["run"] for row in whorl("ls", "--json").json] == [kept]
-    assert whorl("backup", str(file)).code == 0
-    assert whorl("doctor").code == 0
+    assert whorl("project", "backup", str(file)).code == 0
+    assert whorl("project", "doctor").code == 0
 
 
 def _rows(store: Path) -> list[Any]:
@@ -138,22 +140,22 @@ def _rows(store: Path) -> list[Any]:
 def test_a_damaged_backup_is_not_restored(whorl: Whorl, project: Path, tmp_path: Path) -> None:
     file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
     run = whorl("run", "polish.yaml", "x", "--json").json["run"]
-    whorl("backup", str(file))
+    whorl("project", "backup", str(file))
     with apsw.Connection(str(file)) as copy:
         copy.execute("UPDATE journal SET at = at + 1 WHERE seq = 3")
     before = _rows(store)
 
-    whorl("restore", str(file), "--force").ends(3, f"run '{run}', entry 3")
+    whorl("project", "restore", str(file), "--force").ends(3, f"run '{run}', entry 3")
 
     assert {path.name for path in store.parent.iterdir()} <= {"whorl.db", *_BESIDE}
     assert _rows(store) == before
-    assert whorl("restore", str(tmp_path / "none.db")).code == 2
+    assert whorl("project", "restore", str(tmp_path / "none.db")).code == 2
 
 
 def test_what_is_no_backup_is_said_of_its_file(whorl: Whorl, tmp_path: Path) -> None:
     whole, other, name = tmp_path / "whole.db", tmp_path / "other.db", "name the file of a backup"
     whorl("run", "polish.yaml", "x")
-    whorl("backup", str(whole))
+    whorl("project", "backup", str(whole))
     with closing(apsw.Connection(str(other))) as database:
         database.execute("CREATE TABLE t(x)")
     content = whole.read_bytes()
@@ -167,7 +169,7 @@ def test_what_is_no_backup_is_said_of_its_file(whorl: Whorl, tmp_path: Path) -> 
     for number, (made, words, advice) in enumerate(kinds):
         file = tmp_path / f"{number}.db"
         file.symlink_to(whole) if made is None else file.write_bytes(made)
-        refused = whorl("restore", str(file), "--force").ends(3, words.format(file=file))
+        refused = whorl("project", "restore", str(file), "--force").ends(3, words.format(file=file))
         refused.says(f"help: nothing was changed; {advice}", f"'{file}'")
         assert "--store" not in refused.err
     assert len(whorl("ls", "--json").json) == 1
@@ -176,18 +178,18 @@ def test_what_is_no_backup_is_said_of_its_file(whorl: Whorl, tmp_path: Path) -> 
 def test_an_idle_server_is_safe(whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path) -> None:
     file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
     whorl("run", "polish.yaml", "x")
-    whorl("backup", str(file))
+    whorl("project", "backup", str(file))
     with spawn("serve", "--no-open", "--port", "0") as process:
         assert process.stdout is not None
         process.stdout.readline()
         # It looks for runs to take up from the moment on in which it says where it is.
         wait_until(lambda: is_open_elsewhere(str(store)))
-        refused = whorl("restore", str(file), "--force")
+        refused = whorl("project", "restore", str(file), "--force")
         process.terminate()
         process.communicate()
 
     assert (refused.code, "a process has the store" in refused.err) == (2, True)
-    assert whorl("restore", str(file), "--force").code == 0
+    assert whorl("project", "restore", str(file), "--force").code == 0
 
 
 def test_doctor_names_the_entry_that_was_changed(whorl: Whorl, project: Path) -> None:
@@ -196,7 +198,7 @@ def test_doctor_names_the_entry_that_was_changed(whorl: Whorl, project: Path) ->
     with apsw.Connection(str(path)) as file:
         file.execute("UPDATE journal SET at = at + 1 WHERE seq = 2")
 
-    found = whorl("doctor")
+    found = whorl("project", "doctor")
     assert (found.code, f"run '{run}', entry 2: it is not what was written" in found.out) == (
         1,
         True,
@@ -252,13 +254,13 @@ def test_a_disk_is_called_full_where_nobody_has_the_store_open(whorl: Whorl, dis
     assert whorl("run", "polish.yaml", "x", *store).code == 0
     path = fill(disk)
 
-    for words in (("ls",), ("run", "polish.yaml", "y"), ("prune", "--yes")):
+    for words in (("ls",), ("run", "polish.yaml", "y"), ("project", "prune", "--yes")):
         refused = whorl(*words, *store).ends(3, FULL, "free some space, then do it again")
         assert advised(refused) == []
 
     path.unlink()
     assert len(whorl("ls", "--json", *store).json) == 1
-    assert whorl("prune", "--dry-run", *store).code == 0
+    assert whorl("project", "prune", "--dry-run", *store).code == 0
 
 
 def test_a_run_on_a_full_disk_goes_on_as_advised(whorl: Whorl, spawn: Spawn, disk: Path) -> None:
@@ -283,29 +285,29 @@ def test_a_backup_without_room_is_said_of_its_file(whorl: Whorl, disk: Path) -> 
     whorl("run", "polish.yaml", "x")
     path, file = fill(disk), disk / "copy.db"
 
-    refused = whorl("backup", str(file))
+    refused = whorl("project", "backup", str(file))
 
     assert refused.code == 3
     assert f"error[R900]: the backup '{file}' {FULL}\n" in refused.err
     assert "nothing was copied; free some space there, or name another file" in refused.err
     assert list(disk.iterdir()) == [path]
     path.unlink()
-    assert whorl("backup", str(file)).code == 0
+    assert whorl("project", "backup", str(file)).code == 0
 
 
 def test_a_store_without_room_for_a_backup_is_not_touched(whorl: Whorl, disk: Path) -> None:
     whorl("run", "polish.yaml", "x")
-    whorl("backup", "copy.db")
+    whorl("project", "backup", "copy.db")
     store = disk / "a.db"
     path = fill(disk)
 
-    refused = whorl("restore", "copy.db", "--store", str(store))
+    refused = whorl("project", "restore", "copy.db", "--store", str(store))
 
     assert (refused.code, f"the store '{store}' {FULL}" in refused.err) == (3, True), refused.err
     assert "free some space there, then restore again" in refused.err
     assert list(disk.iterdir()) == [path]
     path.unlink()
-    assert whorl("restore", "copy.db", "--store", str(store)).code == 0
+    assert whorl("project", "restore", "copy.db", "--store", str(store)).code == 0
 
 
 def _has_turned(whorl: Whorl, store: tuple[str, ...]) -> bool:

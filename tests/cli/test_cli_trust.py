@@ -1,4 +1,4 @@
-"""`whorl trust` and `whorl init`, the question at the terminal, and the user's own file."""
+"""`whorl project trust` and `whorl init`, the question at the terminal, and the user's own file."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_right_is_named_and_none_is_given(folder: Path, whorl: Whorl, config: str) -> None:
     (folder / "whorl.toml").write_text(config)
 
-    shown = whorl("trust", "--json").json
+    shown = whorl("project", "trust", "--json").json
     whorl("run touch.yaml").ends(2, "error[W908]")
 
     named = [f"{right['kind']}: {right['text']}" for right in shown["permits"]]
@@ -116,24 +116,24 @@ def test_what_gives_no_rights_needs_no_trust(folder: Path, whorl: Whorl, config:
     (folder / "whorl.toml").write_text(config)
     (folder / "pure.yaml").write_text("whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n")
 
-    assert whorl("trust", "--json").json["standing"] == "harmless"
+    assert whorl("project", "trust", "--json").json["standing"] == "harmless"
     assert whorl("run", "pure.yaml").code == 0
 
 
 def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, whorl: Whorl) -> None:
-    unasked = whorl("trust").prints("run commands: any program")
-    trusted = whorl("trust", "--yes")
+    unasked = whorl("project", "trust").prints("run commands: any program")
+    trusted = whorl("project", "trust", "--yes")
     record = folder / "home" / "whorl" / "trust.json"
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (record, record.parent)]
-    listed, ran = whorl("trust", "--list"), whorl("run", "touch.yaml")
-    removed, after = whorl("trust", "--remove"), whorl("run", "touch.yaml")
+    listed, ran = whorl("project", "trust", "--list"), whorl("run", "touch.yaml")
+    removed, after = whorl("project", "trust", "--remove"), whorl("run", "touch.yaml")
 
     assert (unasked.code, trusted.code, ran.code) == (2, 0, 0)
     assert modes == [0o600, 0o700]
     assert str(folder / "whorl.toml") in listed.out
     assert "no longer trusted" in removed.err
     assert "error[W908]" in after.err
-    assert whorl("trust", "--list", "--json").json == []
+    assert whorl("project", "trust", "--list", "--json").json == []
 
 
 HELD = """[mcp.m]
@@ -147,10 +147,14 @@ url = "https://hooks.example/services/KEY"
 def test_a_value_that_is_not_shown_is_one_that_has_changed(folder: Path, whorl: Whorl) -> None:
     config, record = folder / "whorl.toml", folder / "home" / "whorl" / "trust.json"
     config.write_text(HELD.replace("KEY", "NeSfkUdz"))
-    told = [whorl("trust"), whorl("run", "touch.yaml"), whorl("trust", "--yes")]
+    told = [
+        whorl("project", "trust"),
+        whorl("run", "touch.yaml"),
+        whorl("project", "trust", "--yes"),
+    ]
     kept = record.read_text()
     config.write_text(HELD.replace("KEY", "NeSfkUdz", 2).replace("KEY", "VJklf3aA"))
-    shown, listed = whorl("trust"), whorl("trust", "--json")
+    shown, listed = whorl("project", "trust"), whorl("project", "trust", "--json")
 
     assert not {key for key in ("NeSfkUdz", "VJklf3aA") if key in f"{told} {kept} {shown} {listed}"}
     assert "  start programs: npx pg --token=*** (MCP server m), with A=***\n" in shown.out
@@ -163,21 +167,21 @@ def test_a_value_that_is_not_shown_is_one_that_has_changed(folder: Path, whorl: 
 def test_a_folder_is_named_by_its_path(folder: Path, whorl: Whorl) -> None:
     other = folder / "other"
     other.mkdir()
-    whorl("trust other --yes").ends(2, "there is no whorl.toml")
+    whorl("project trust other --yes").ends(2, "there is no whorl.toml")
     (other / "whorl.toml").write_text(CONFIG)
-    shown = whorl("trust", "other/whorl.toml", "--json", "--yes").json
-    listed = whorl("trust", "--list", "--json").json
+    shown = whorl("project", "trust", "other/whorl.toml", "--json", "--yes").json
+    listed = whorl("project", "trust", "--list", "--json").json
     (other / "whorl.toml").unlink()
 
     assert shown["path"] == str(other / "whorl.toml")
     assert [entry["path"] for entry in listed] == [shown["path"]]
-    assert whorl("trust", "other", "--remove", "--json").json["removed"]
+    assert whorl("project", "trust", "other", "--remove", "--json").json["removed"]
 
 
 def test_a_record_that_is_damaged_or_others_can_write_does_not_count(
     folder: Path, whorl: Whorl
 ) -> None:
-    whorl("trust --yes")
+    whorl("project trust --yes")
     record = folder / "home" / "whorl" / "trust.json"
     record.chmod(0o666)
     whorl("run touch.yaml").ends(2, "can be used by others")
@@ -190,7 +194,7 @@ def test_a_record_that_is_damaged_or_others_can_write_does_not_count(
 
 def test_what_init_writes_is_trusted_as_written(folder: Path, whorl: Whorl) -> None:
     (folder / "whorl.toml").unlink()
-    made = whorl("init", "--commands")
+    made = whorl("init", "--allow-commands")
     ran = whorl("run", "touch.yaml")
     again = whorl("init").says("whorl.toml exists already, and is not changed")
     with (folder / "whorl.toml").open("a") as file:
@@ -246,7 +250,7 @@ def test_no_own_key_goes_to_another_address(folder: Path, monkeypatch: pytest.Mo
 
 def test_files_of_another_user(folder: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     own = os.geteuid()
-    whorl("trust", "--yes")
+    whorl("project", "trust", "--yes")
     below = folder / "below"
     below.mkdir()
     (below / "touch.yaml").write_text(COMMAND)

@@ -149,12 +149,12 @@ steps:
 
 
 def test_graph_explain_schema_and_help(whorl: Whorl) -> None:
-    drawn = whorl("graph polish.yaml").prints("│  ├─ write  ask")
+    drawn = whorl("file graph polish.yaml").prints("│  ├─ write  ask")
     drawn.prints("├─ ↻ polish  until review.approved or score ≥ 0.95, at most 5 iterations")
-    chart = whorl("graph polish.yaml --mermaid").prints('subgraph n1 ["↻ polish')
+    chart = whorl("file graph polish.yaml --mermaid").prints('subgraph n1 ["↻ polish')
     assert chart.prints("-. not yet .->").out.startswith("flowchart TD\n")
-    assert whorl("explain w004").out.startswith("# W004")
-    assert "properties" in whorl("schema").json
+    assert whorl("help w004").out.startswith("# W004")
+    assert "properties" in whorl("file", "schema").json
     whorl("--help").prints(*(f"  {code} " for code in (0, 1, 2, 3, 4, 5, 70, 130)))
 
 
@@ -164,38 +164,38 @@ def test_memory(whorl: Whorl, project: Path) -> None:
     (project / "learn.yaml").write_text(f"whorl: 1\nname: learn\nsteps: {{l: {loop}}}\n")
     whorl("run learn.yaml")
 
-    rows = whorl("memory ls --json").json
+    rows = whorl("project memory ls --json").json
 
     assert [row["records"] for row in rows] == [2]
     key = rows[0]["key"]
-    whorl("memory ls").prints(key)
-    whorl("memory", "rm", key + "x").ends(2)
-    assert whorl("memory", "rm", key).out == f"deleted 2 records of {key!r}\n"
-    whorl("memory ls").says("nothing is remembered")
+    whorl("project memory ls").prints(key)
+    whorl("project", "memory", "rm", key + "x").ends(2)
+    assert whorl("project", "memory", "rm", key).out == f"deleted 2 records of {key!r}\n"
+    whorl("project memory ls").says("nothing is remembered")
 
 
 def test_prune(whorl: Whorl, project: Path) -> None:
     gone = whorl("run polish.yaml x --json").json["run"]
-    whorl("prune --run last").says(f"'last' is run {gone}", "deleted 1 run")
+    whorl("runs rm last").says(f"'last' is run {gone}", "deleted 1 run")
     whorl("run polish.yaml x")
     whorl("run gated.yaml")
 
-    assert whorl("prune --json").json["runs"] == []
-    assert len(whorl("prune --older-than 0s --dry-run --json").json["runs"]) == 1
-    whorl("prune --older-than 0s").says("deleted 1 run")
+    assert whorl("project prune --json").json["runs"] == []
+    assert len(whorl("project prune --older-than 0s --dry-run --json").json["runs"]) == 1
+    whorl("project prune --older-than 0s").says("deleted 1 run")
     assert [row["workflow"] for row in whorl("ls --json").json] == ["gated"]
 
     whorl("run polish.yaml x")
     with (project / "whorl.toml").open("a") as config:
         config.write('\n[retention]\nolder_than = "0s"\n')
-    assert len(whorl("prune --dry-run --json").json["runs"]) == 1
-    assert whorl("prune --older-than 30d --dry-run --json").json["runs"] == []
+    assert len(whorl("project prune --dry-run --json").json["runs"]) == 1
+    assert whorl("project prune --older-than 30d --dry-run --json").json["runs"] == []
 
 
 def test_doctor(whorl: Whorl, project: Path) -> None:
     whorl("run polish.yaml x")
 
-    done = whorl("doctor").ends(0).prints("1 run", "not allowed ([allow] commands)")
+    done = whorl("project", "doctor").ends(0).prints("1 run", "not allowed ([allow] commands)")
     done.prints("provider canned (default)")
     missing = whorl("--config nope.toml doctor").ends(1).prints("✓  whorl").out
     line = next(text for text in missing.splitlines() if "configuration" in text)
@@ -203,11 +203,11 @@ def test_doctor(whorl: Whorl, project: Path) -> None:
     (project / "whorl.toml").write_text(
         "[providers.x]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n"
     )
-    broken = whorl("doctor --json").ends(1)
+    broken = whorl("project doctor --json").ends(1)
     assert [one["ok"] for one in broken.json if one["what"].startswith("provider x")] == [False]
     (project / "whorl.toml").write_text("[providers")
     (project / ".whorl" / "whorl.db").write_bytes(b"not a database, but long enough to look" * 50)
-    whorl("doctor").ends(1).prints("✗  configuration", "✗  store")
+    whorl("project", "doctor").ends(1).prints("✗  configuration", "✗  store")
 
 
 def test_store_can_be_named(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,11 +238,11 @@ def test_mistake_of_ours_has_no_traceback(whorl: Whorl, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("whorl.interfaces.diagrams.text.text_tree", fail)
 
-    done = whorl("graph polish.yaml")
+    done = whorl("file graph polish.yaml")
     done.ends(70, "error[I900]: an internal error: ZeroDivisionError: oops")
     assert "Traceback" not in done.err
     monkeypatch.setenv("WHORL_DEBUG", "1")
-    whorl("graph polish.yaml").says("Traceback")
+    whorl("file graph polish.yaml").says("Traceback")
 
 
 def test_a_recording_is_saved_where_it_is_told(whorl: Whorl) -> None:
@@ -250,9 +250,9 @@ def test_a_recording_is_saved_where_it_is_told(whorl: Whorl) -> None:
     saved = whorl("test polish.yaml --save deep/down/polish.json --json")
 
     assert saved.json == {"saved": "deep/down/polish.json", "calls": 7}
-    whorl("test polish.yaml --cassette deep/down/polish.json").ends(0)
+    whorl("test polish.yaml --recording deep/down/polish.json").ends(0)
     whorl("test polish.yaml --save .").ends(2, "W900")
-    both = whorl("test polish.yaml --run last --cassette deep/down/polish.json")
+    both = whorl("test polish.yaml --run last --recording deep/down/polish.json")
     both.ends(2, "exclude each other")
     # A run that was steered is passed over.
     whorl("fork last --at polish[2]")
@@ -283,8 +283,8 @@ def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whor
 
 def test_lint_says_by_its_exit_code_what_would_not_deploy(whorl: Whorl) -> None:
     examples = Path(__file__).parents[2] / "examples"
-    whorl("lint", str(examples / "loom" / "agent.json")).ends(2, "would not deploy")
-    whorl("lint polish.yaml").ends(2, "takes no file of the dialect")
+    whorl("file", "lint", str(examples / "loom" / "agent.json")).ends(2, "would not deploy")
+    whorl("file lint polish.yaml").ends(2, "takes no file of the dialect")
 
 
 def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 START = Path(__file__).parent.parent.parent / "docs" / "start.md"
 # `compopt` works in a shell that has a keyboard only; here it tells that files are completed.
 SCRIPT = """
-eval "$(whorl completion bash)"
+eval "$(whorl project completion bash)"
 compopt() { [[ $2 == nospace ]] || COMPREPLY+=("files"); }
 for line in "$@"; do
     COMPREPLY=() COMP_WORDS=($line)
@@ -75,8 +75,8 @@ def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whor
         "whorl res": "resume restore",
         "whorl run pol": "files",
         "whorl show last/polish[1]/w": "last/polish[1]/write",
-        "whorl schedule rm --sto": "--store",
-        "whorl explain W90": "W900 W901 W902 W903 W904 W905 W906 W907 W908 W909",
+        "whorl server schedule rm --sto": "--store",
+        "whorl help W90": "W900 W901 W902 W903 W904 W905 W906 W907 W908 W909",
         "whorl run polish.yaml -i ": "task=",
         "whorl run polish.yaml --input ta": "task=",
         "whorl run none.yaml -i ": "",
@@ -97,7 +97,9 @@ def test_fish_completes_commands_runs_places_steps_and_files(
         "whorl run polish.y": "polish.yaml",
         "whorl run polish.yaml -i t": "task=",
     }
-    script = "whorl completion fish | source\nfor line in $argv\necho (complete -C $line)\nend"
+    script = (
+        "whorl project completion fish | source\nfor line in $argv\necho (complete -C $line)\nend"
+    )
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(program.parent))
     lines = run_shell(fish, "--no-config", "-c", script, *asked)
@@ -129,7 +131,7 @@ def test_zsh_completes_at_the_keyboard(
     home = program.parent
     whorl("run", "polish.yaml", "a song")
     (home / ".zfunc").mkdir()
-    (home / ".zfunc" / "_whorl").write_text(whorl("completion", "zsh").out)
+    (home / ".zfunc" / "_whorl").write_text(whorl("project", "completion", "zsh").out)
     setting = next(line for line in START.read_text().splitlines() if line.startswith("fpath+="))
     (home / ".zshrc").write_text(f"{setting}\nPS1='ready> '\n")
     monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
@@ -148,7 +150,7 @@ def test_zsh_completes_at_the_keyboard(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_each_shell_asks_this_program(whorl: Whorl, shell: str) -> None:
-    whorl("completion", shell).ends(0).prints(f"_WHORL_COMPLETE={shell}_complete")
+    whorl("project", "completion", shell).ends(0).prints(f"_WHORL_COMPLETE={shell}_complete")
 
 
 STRANGE = """{"actions": {"$(touch PWN1)": {"type": "Compose", "inputs": "x"}}}"""
@@ -169,7 +171,7 @@ def test_bash_runs_nothing_of_a_file(program: Path, monkeypatch: pytest.MonkeyPa
     home = program.parent
     Path("lo.json").write_text(STRANGE)
     monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
-    (home / "rc").write_text('eval "$(whorl completion bash)"\nPS1="ready> "\n')
+    (home / "rc").write_text('eval "$(whorl project completion bash)"\nPS1="ready> "\n')
     terminal = Terminal("--rcfile", str(home / "rc"), "-i", program=(bash,))
     try:
         terminal.read_until("ready> ")

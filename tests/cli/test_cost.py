@@ -1,4 +1,4 @@
-"""`whorl cost` and `whorl test`: what runs cost, and replaying them."""
+"""`whorl runs cost` and `whorl test`: what runs cost, and replaying them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_was_never_sent_leaves_the_cost_known(
     (project / "t.yaml").write_text(f"whorl: 1\nsteps:\n  a: {step}\n")
 
     usage = whorl("run t.yaml --json").ends(1).json["usage"]
-    total = whorl("cost --json").json["total"]
+    total = whorl("runs cost --json").json["total"]
 
     assert (usage["calls"], usage["cost_usd"]) == (calls, 0.0)
     assert usage["in_doubt"] == usage.get("unpriced_calls", 0) == 0
@@ -64,7 +64,7 @@ def test_what_was_never_sent_leaves_the_cost_known(
 
 @pytest.mark.usefixtures("place")
 def test_usage_is_rolled_up_and_adds_up(whorl: Whorl) -> None:
-    result = whorl("cost --json").json["total"]
+    result = whorl("runs cost --json").json["total"]
     for by, names in {
         "model": ["demo/scripted"],
         "step": ["polish/review", "polish/write"],
@@ -72,7 +72,7 @@ def test_usage_is_rolled_up_and_adds_up(whorl: Whorl) -> None:
         "iteration": ["polish[1]", "polish[2]", "polish[3]"],
         "workflow": ["polish"],
     }.items():
-        told = whorl(f"cost last --by {by} --json").json
+        told = whorl(f"runs cost last --by {by} --json").json
         assert [line["name"] for line in told["lines"]] == names
         assert told["total"]["calls"] == 6 == sum(line["calls"] for line in told["lines"])
         assert told["total"]["cost_usd"] == pytest.approx(result["cost_usd"])
@@ -92,7 +92,7 @@ def test_a_price_that_is_not_known_is_said(project: Path, whorl: Whorl) -> None:
             await store.release(RunId("r1"), owner)
 
     asyncio.run(store_run())
-    whorl("cost").prints("not known", "not in the sum: 2 calls without a known price")
+    whorl("runs", "cost").prints("not known", "not in the sum: 2 calls without a known price")
 
 
 def test_a_run_is_replayed_and_what_differs_is_shown(place: Path, whorl: Whorl) -> None:
@@ -102,7 +102,7 @@ def test_a_run_is_replayed_and_what_differs_is_shown(place: Path, whorl: Whorl) 
     whorl("test polish.yaml --save polish.json").prints("saved 6 calls")
 
     file.write_text(text.replace("Review this text strictly", "Judge this"))
-    whorl("test polish.yaml --cassette polish.json").ends(1).prints(
+    whorl("test polish.yaml --recording polish.json").ends(1).prints(
         '-  "prompt": "Review this text strictly',
         '+  "prompt": "Judge this',
         "3 changed calls, 0 misses",

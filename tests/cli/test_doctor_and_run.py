@@ -167,7 +167,7 @@ def test_doctor_says_of_a_configuration_what_a_run_makes_of_it(
         pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     prepare(project, case, address, monkeypatch)
 
-    told = {finding["what"]: finding for finding in whorl("doctor", "--json").json}
+    told = {finding["what"]: finding for finding in whorl("project", "doctor", "--json").json}
     ran = whorl("run", "flow.yaml")
 
     assert case.what in told, told
@@ -196,7 +196,7 @@ def test_doctor_tells_no_key(
     (project / "bad_tasks.py").write_text("import os\nraise ValueError(os.environ['MY_KEY'])\n")
     prepare(project, Case("", False, config, ASK, {"MY_KEY": SECRET}), address, monkeypatch)
 
-    told = [whorl("doctor"), whorl("doctor", "--json")]
+    told = [whorl("project", "doctor"), whorl("project", "doctor", "--json")]
 
     for one in told:
         assert SECRET[:7] not in one.out + one.err

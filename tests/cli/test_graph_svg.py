@@ -1,4 +1,4 @@
-"""`whorl graph --svg`: well-formed, complete, nothing in it runs or loads, nothing overlaps."""
+"""`whorl file graph --svg`: well-formed, complete, nothing in it runs or loads, nothing overlaps."""
 
 from __future__ import annotations
 
@@ -129,12 +129,12 @@ def test_a_long_arrow_passes_beside_the_boxes_between() -> None:
 
 
 def test_graph_writes_a_file_and_overwrites_it_on_request(whorl: Whorl, project: Path) -> None:
-    assert drawing(whorl("graph polish.yaml --svg").out).tag == f"{SPACE}svg"
+    assert drawing(whorl("file graph polish.yaml --svg").out).tag == f"{SPACE}svg"
     write = "graph polish.yaml --svg -o polish.svg"
     assert whorl(write).ends(0, "wrote polish.svg").out == ""
     assert "polish" in words(drawing((project / "polish.svg").read_text()))
     whorl(write).ends(2, "--force")
     whorl(f"{write} --force").ends(0)
-    whorl("graph polish.yaml --svg -o made/polish.svg").ends(0)
-    whorl("graph polish.yaml -o ./polish.yaml").ends(2)
+    whorl("file graph polish.yaml --svg -o made/polish.svg").ends(0)
+    whorl("file graph polish.yaml -o ./polish.yaml").ends(2)
     assert (project / "polish.yaml").read_text().startswith("\nwhorl: 1")

@@ -1,4 +1,4 @@
-"""`whorl mcp`, used by the official MCP client over standard input and output."""
+"""`whorl server mcp`, used by the official MCP client over standard input and output."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def talk(folder: Path, *words: str) -> Any:
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "whorl.interfaces.cli", "mcp", *words],
+        args=["-m", "whorl.interfaces.cli", "server", "mcp", *words],
         cwd=str(folder),
         env=environment,
     )
@@ -131,7 +131,16 @@ def test_a_signal_lets_calls_end(place: Path, number: int) -> None:
     (place / "whorl.toml").write_text('[allow]\ncommands = ["sh"]\n')
     (place / "long.yaml").write_text(LONG)
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    words = [sys.executable, "-m", "whorl.interfaces.cli", "mcp", "long.yaml", "--wait", "0"]
+    words = [
+        sys.executable,
+        "-m",
+        "whorl.interfaces.cli",
+        "server",
+        "mcp",
+        "long.yaml",
+        "--wait",
+        "0",
+    ]
     asked = (
         {"id": 1, "method": "initialize", "params": GREETING},
         {"method": "notifications/initialized"},

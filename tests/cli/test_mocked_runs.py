@@ -88,10 +88,10 @@ def test_a_mocked_run_never_goes_on_with_real_answers(whorl: Whorl, tested: Path
     run = whorl("run gated.yaml '--mocks=nobody answers' --json").ends(4).json["run"]
     (tested / "whorl.toml").unlink()
     again = "whorl run gated.yaml '--mocks=nobody answers'"
-    for command in ("approve last", "resume last"):
+    for command in ("runs approve last", "resume last"):
         whorl(command).ends(2, f"run {run} has mocked answers", again)
     whorl("resume --all").ends(0)
-    whorl("cancel last").ends(0)
+    whorl("runs cancel last").ends(0)
 
     run = whorl("run polish.yaml --mocks --max-iterations 1 --json").json["run"]
     refused = whorl("continue last --iterations 1").ends(2, f"run {run} has mocked answers")

@@ -49,7 +49,7 @@ OWN = [*_foreign(ROOT / "examples"), *_foreign(ROOT / "src" / "whorl" / "templat
 
 
 def _copy(path: Path, folder: Path) -> str:
-    """What `whorl convert` writes of a file."""
+    """What `whorl file convert` writes of a file."""
     copy = folder / "copy.yaml"
     copy.unlink(missing_ok=True)
     assert run_safely(build_group(COMMANDS), ("convert", str(path), "-o", str(copy))) == 0

@@ -107,7 +107,7 @@ def test_a_library_that_cannot_be_opened_is_named(
 def test_its_functions_are_explained_and_what_is_broken_beside_it_is_named(
     packages: Path, tmp_path: Path
 ) -> None:
-    done = whorl(tmp_path, packages, "explain", "function", "refrain")
+    done = whorl(tmp_path, packages, "help", "refrain")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("refrain(times)\n  sung again\n")
@@ -119,8 +119,10 @@ def test_it_says_what_another_system_would_refuse(packages: Path, tmp_path: Path
     (tmp_path / "merry.yaml").write_text(SONG)
     (tmp_path / "sad.yaml").write_text(SONG.replace("hare", "hare in tears"))
 
-    merry, sad = (whorl(tmp_path, packages, "lint", name) for name in ("merry.yaml", "sad.yaml"))
-    elsewhere = whorl(tmp_path, packages, "lint", "merry.yaml", "--target", "opera")
+    merry, sad = (
+        whorl(tmp_path, packages, "file", "lint", name) for name in ("merry.yaml", "sad.yaml")
+    )
+    elsewhere = whorl(tmp_path, packages, "file", "lint", "merry.yaml", "--target", "opera")
 
     assert (merry.returncode, merry.stdout) == (0, "merry.yaml: nothing that tavern would refuse\n")
     assert (sad.returncode, "it is too sad" in sad.stderr) == (2, True)

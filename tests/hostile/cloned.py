@@ -272,7 +272,7 @@ def document(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 def call_tools(clone: Clone) -> list[Any]:
-    """Calls the workflows of the folder as tools of `whorl mcp`."""
+    """Calls the workflows of the folder as tools of `whorl server mcp`."""
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     import asyncio
 
@@ -281,7 +281,7 @@ def call_tools(clone: Clone) -> list[Any]:
 
     async def call() -> list[Any]:
         files = ("nice.yaml", "cmd.yaml", "task.yaml", "tool.yaml")
-        words = ["-P", "-m", "whorl.interfaces.cli", "mcp", *files]
+        words = ["-P", "-m", "whorl.interfaces.cli", "server", "mcp", *files]
         server = StdioServerParameters(
             command=sys.executable, args=words, cwd=str(clone.folder), env=clone.environment()
         )

@@ -22,9 +22,9 @@ def listener() -> Iterator[Listener]:
 def published(tmp_path_factory: pytest.TempPathFactory, listener: Listener) -> Clone:
     """What the stranger has published: his files, and a store with runs that can go on."""
     clone = make_clone(tmp_path_factory.mktemp("published"), listener)
-    assert clone.whorl("run", "nice.yaml", "--id", "nice", trusts=True).returncode == 0
-    assert clone.whorl("run", "loop.yaml", "--id", "loop", trusts=True).returncode == 0
-    assert clone.whorl("run", "gate.yaml", "--id", "gate", trusts=True).returncode == 4
+    assert clone.whorl("run", "nice.yaml", "--key", "nice", trusts=True).returncode == 0
+    assert clone.whorl("run", "loop.yaml", "--key", "loop", trusts=True).returncode == 0
+    assert clone.whorl("run", "gate.yaml", "--key", "gate", trusts=True).returncode == 4
     return clone
 
 

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 pytest.importorskip("temporalio", reason="the extra `temporal` is not installed")
 PURE = "whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n"
 CLUSTER = '[runtime.temporal]\naddress = "$ADDRESS"\napi_key = "env:AWS_SECRET_ACCESS_KEY"\n'
-COMMANDS = [("run", "pure.yaml"), ("ls",), ("memory", "ls"), ("schedule", "ls"), ("worker",)]
+COMMANDS = [
+    ("run", "pure.yaml"),
+    ("ls",),
+    ("project", "memory", "ls"),
+    ("server", "schedule", "ls"),
+    (
+        "server",
+        "worker",
+    ),
+]
 
 
 class Cluster:
@@ -81,21 +90,21 @@ def test_it_is_not_used_before_trust(
     assert (done.returncode, cluster.connections) == (2, 0), done.stderr
     assert "error[W908]" in done.stderr
     assert f"{cluster.address} drives runs" in done.stderr
-    assert "`whorl trust`" in done.stderr
+    assert "`whorl project trust`" in done.stderr
 
 
 def test_an_option_of_run_does_not_use_it_either(clone: Clone, cluster: Cluster) -> None:
     done = clone.whorl("run", "pure.yaml", "--runtime", "temporal")
-    looked = clone.whorl("doctor", WHORL_RUNTIME="temporal")
+    looked = clone.whorl("project", "doctor", WHORL_RUNTIME="temporal")
 
     assert "error[W908]" in done.stderr
-    assert (looked.returncode, "whorl trust" in looked.stdout) == (1, True), looked.stderr
+    assert (looked.returncode, "whorl project trust" in looked.stdout) == (1, True), looked.stderr
     assert cluster.connections == 0
 
 
 def test_trust_names_it_and_then_it_is_used(clone: Clone, cluster: Cluster) -> None:
-    (right,) = document(clone.whorl("trust", "--json"))["permits"]
-    clone.whorl("trust", "--yes")
+    (right,) = document(clone.whorl("project", "trust", "--json"))["permits"]
+    clone.whorl("project", "trust", "--yes")
 
     done = clone.whorl("ls", WHORL_RUNTIME="temporal")
 

@@ -61,7 +61,7 @@ def other(tmp_path: Path, listener: Listener) -> Clone:
 
 
 def permits(clone: Clone, **variables: str) -> list[str]:
-    rights = document(clone.whorl("trust", "--json", **variables))["permits"]
+    rights = document(clone.whorl("project", "trust", "--json", **variables))["permits"]
     return [f"{right['kind']}: {right['text']}" for right in rights]
 
 
@@ -71,7 +71,7 @@ def test_what_the_folders_own_variables_decide_is_shown_as_it_would_count(other:
     write(other, ".env", f"EP={other.listener.url}/v1\nCMD=sh\nARG=-c\nARG2={touch}\n")
 
     shown = permits(other)
-    trusted = other.whorl("trust", "--yes")
+    trusted = other.whorl("project", "trust", "--yes")
     other.whorl("run", "ask.yaml")
 
     assert shown == [
@@ -114,10 +114,10 @@ def test_the_folders_variables_decide_nothing_that_was_not_shown(other: Clone) -
     write(other, "cmd.yaml", "whorl: 1\nname: cmd\nsteps:\n  a: {run: [git, --version]}\n")
     write(other, "nice.yaml", "whorl: 1\nname: nice\nsteps:\n  a: {ask: Hi, model: openai/m}\n")
 
-    assert other.whorl("trust", "--yes").returncode == 0
+    assert other.whorl("project", "trust", "--yes").returncode == 0
     ran = other.whorl("run", "cmd.yaml")
     other.whorl("run", "nice.yaml", "--dry-run")
-    doctor = other.whorl("doctor", OPENAI_API_KEY="").stdout
+    doctor = other.whorl("project", "doctor", OPENAI_API_KEY="").stdout
 
     assert ran.returncode == 0, ran.stderr
     assert other.traces() == []
@@ -133,7 +133,7 @@ def test_a_variable_of_the_person_is_named_and_a_change_of_it_asks_again(other: 
         f"addresses: '{first}' for models (openai), with the variable OPENAI_API_KEY, "
         "$EP of your environment"
     ]
-    assert other.whorl("trust", "--yes", EP=first).returncode == 0
+    assert other.whorl("project", "trust", "--yes", EP=first).returncode == 0
     assert other.whorl("run", "pure.yaml", EP=first).returncode == 0
     assert "has changed since" in other.whorl("run", "pure.yaml", EP=second).stderr
 
@@ -198,7 +198,7 @@ def test_a_whorl_toml_that_cannot_be_read_is_refused_with_help(
 ) -> None:
     (other.folder / "whorl.toml").write_bytes(content)
 
-    for done in (other.whorl("validate", "pure.yaml"), other.whorl("trust")):
+    for done in (other.whorl("validate", "pure.yaml"), other.whorl("project", "trust")):
         assert "error[W901]" in done.stderr
         assert words in done.stderr
         assert "write texts in quotes" not in done.stderr
@@ -211,7 +211,7 @@ def test_files_outside_of_the_folder_are_said_to_be_so(other: Clone, glob: str) 
     (other.folder / "link").symlink_to("/etc")
     write(other, "config.yaml", f"includes: {{servers: '{glob}'}}\n")
 
-    done = other.whorl("trust")
+    done = other.whorl("project", "trust")
 
     assert "error[W901]" in done.stderr
     assert "is outside of" in done.stderr
@@ -225,7 +225,7 @@ def test_every_file_of_a_configuration_has_to_be_the_persons(other: Clone, name:
     write(other, ".env", "A=b\n")
     os.chown(other.folder / name, NOBODY, NOBODY)
 
-    words = ("run pure.yaml", "run pure.yaml --trust", "trust --yes")
+    words = ("run pure.yaml", "run pure.yaml --trust", "project trust --yes")
     refused = [other.whorl(*one.split()) for one in words]
 
     assert ["error[W909]" in done.stderr for done in refused] == [True] * 3
@@ -260,9 +260,9 @@ def test_the_address_of_a_server_for_others_counts_after_a_yes(other: Clone) -> 
     write(other, "whorl.toml", '[server]\nurl = "https://evil.example"\nhooks_per_minute = 5\n')
 
     shown = permits(other)
-    hook = other.whorl("hook", "add", "pure.yaml")
-    other.whorl("trust", "--yes")
-    trusted = other.whorl("hook", "add", "pure.yaml", "--name", "second")
+    hook = other.whorl("server", "hook", "add", "pure.yaml")
+    other.whorl("project", "trust", "--yes")
+    trusted = other.whorl("server", "hook", "add", "pure.yaml", "--name", "second")
 
     assert shown == [
         "addresses: 'https://evil.example' is the address of its server in links and to others"
@@ -288,13 +288,13 @@ def test_no_expression_of_scripted_replies_holds_a_run_up(other: Clone) -> None:
 def test_what_is_trusted_is_listed_with_a_word_about_changes(other: Clone) -> None:
     (other.folder / "config.yaml").unlink()
     write(other, "whorl.toml", "[allow]\ncommands = ['git']\n")
-    other.whorl("trust", "--yes")
-    as_was = other.whorl("trust", "--list").stdout
+    other.whorl("project", "trust", "--yes")
+    as_was = other.whorl("project", "trust", "--list").stdout
     write(other, "whorl.toml", "[allow]\ncommands = ['sh']\n")
-    changed = other.whorl("trust", "--list").stdout
-    listed = other.whorl("trust", "--list", "--json")
+    changed = other.whorl("project", "trust", "--list").stdout
+    listed = other.whorl("project", "trust", "--list", "--json")
     (other.folder / "whorl.toml").unlink()
-    gone = other.whorl("trust", "--list").stdout
+    gone = other.whorl("project", "trust", "--list").stdout
 
     assert "changed since" not in as_was
     assert "changed since" in changed

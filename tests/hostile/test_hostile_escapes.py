@@ -70,10 +70,10 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     for name, text in FILES.items():
         write(clone, name, text)
     for words in (
-        ("run", "n.yaml", "--id", "n", "--label", "a=b"),
-        ("token", "add", "evil", "--role", "read"),
-        ("schedule", "add", "n.yaml", "--every", "1h", "--name", "tick"),
-        ("hook", "add", "n.yaml", "--name", "hooked"),
+        ("run", "n.yaml", "--key", "n", "--label", "a=b"),
+        ("server", "token", "add", "evil", "--role", "read"),
+        ("server", "schedule", "add", "n.yaml", "--every", "1h", "--name", "tick"),
+        ("server", "hook", "add", "n.yaml", "--name", "hooked"),
         ("experiment", "run", "x.experiment.yaml"),
     ):
         done = clone.whorl(*words)
@@ -126,13 +126,13 @@ def test_the_log_of_a_server_is_clean(stranger: Clone, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_converted_is_the_same_workflow(stranger: Clone, tmp_path: Path) -> None:
-    made = stranger.whorl("convert", "n.yaml", "-o", str(tmp_path / "again.yaml"))
+    made = stranger.whorl("file", "convert", "n.yaml", "-o", str(tmp_path / "again.yaml"))
     assert made.returncode == 0, made.stderr
     text = (tmp_path / "again.yaml").read_text()
     assert not STEERING.search(text)
     assert r"\u202ey" in text
-    once = stranger.whorl("graph", "n.yaml").stdout
-    assert stranger.whorl("graph", str(tmp_path / "again.yaml")).stdout == once
+    once = stranger.whorl("file", "graph", "n.yaml").stdout
+    assert stranger.whorl("file", "graph", str(tmp_path / "again.yaml")).stdout == once
 
 
 def test_the_words_of_an_error_in_python_are_clean() -> None:

@@ -35,7 +35,12 @@ _LOOKS = """
     new self-refine ../refine.yaml; schema; explain W908; --help"""
 LOOKING = [
     *((words.strip(), 0) for words in _LOOKS.replace("\n", ";").split(";") if words.strip()),
-    *(("lint nice.yaml", 2), ("watch gate", 4), ("doctor", 1), ("doctor --json", 1)),
+    *(
+        ("file lint nice.yaml", 2),
+        ("watch gate", 4),
+        ("project", "doctor", 1),
+        ("project doctor --json", 1),
+    ),
 ]
 
 
@@ -48,7 +53,7 @@ def test_what_drives_a_run_is_refused(clone: Clone, words: tuple[str, ...]) -> N
 
     assert done.returncode == 2
     assert "error[W908]" in done.stderr
-    assert "whorl trust" in done.stderr
+    assert "whorl project trust" in done.stderr
     assert clone.traces() == []
     assert clone.contents() == before
 
@@ -76,10 +81,14 @@ def test_completion_runs_nothing(clone: Clone) -> None:
 
 @pytest.mark.slow
 def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
-    shown = clone.whorl("trust", "--json").stdout + clone.whorl("doctor").stdout
+    shown = (
+        clone.whorl("project", "trust", "--json").stdout + clone.whorl("project", "doctor").stdout
+    )
 
     assert not [key for key in KEYS.values() if key in shown]
-    kinds = {right["kind"] for right in document(clone.whorl("trust", "--json"))["permits"]}
+    kinds = {
+        right["kind"] for right in document(clone.whorl("project", "trust", "--json"))["permits"]
+    }
     sending = {"addresses", "notify", "network"}
     assert kinds == {"commands", "code", "programs", "files", "prices", "deletion"} | sending
 
@@ -91,7 +100,7 @@ def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
         *((("run", "nice.yaml"), "sent to /v1/chat/completions"), (("run", "cmd.yaml"), "command")),
         *((("run", "task.yaml"), "import"), (("run", "tool.yaml"), "mcp")),
         *((("run", "agent.yaml"), "agent"), (("run", "call.yaml"), "sent to /call")),
-        (("approve", "gate"), "after-gate"),
+        (("runs", "approve", "gate"), "after-gate"),
         (("continue", "loop", "--iterations", "1"), "iteration"),
         (("doctor",), "sent to /v1/models"),
     ],
@@ -99,7 +108,7 @@ def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
 )
 def test_once_it_is_trusted_it_happens(clone: Clone, words: tuple[str, ...], trace: str) -> None:
     """Otherwise the other tests would see nothing even if there were something."""
-    trusted = clone.whorl("trust", "--yes")
+    trusted = clone.whorl("project", "trust", "--yes")
 
     clone.whorl(*words)
 
@@ -108,7 +117,7 @@ def test_once_it_is_trusted_it_happens(clone: Clone, words: tuple[str, ...], tra
 
 
 def test_once_it_is_trusted_its_server_gets_the_keys_and_the_news(clone: Clone) -> None:
-    clone.whorl("trust", "--yes")
+    clone.whorl("project", "trust", "--yes")
 
     done = clone.whorl("run", "nice.yaml")
 
@@ -140,13 +149,13 @@ def test_a_file_that_is_named_is_the_persons_own_word(clone: Clone) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("change", ["\n# nothing\n", '\n[keys.more]\nurl = "https://x.example"\n'])
 def test_a_change_asks_again_and_shows_the_difference(clone: Clone, change: str) -> None:
-    clone.whorl("trust", "--yes")
+    clone.whorl("project", "trust", "--yes")
     path = clone.folder / "whorl.toml"
     path.write_text(path.read_text() + change)
     clone.forget_traces()
 
-    run, shown = clone.whorl("run", "cmd.yaml"), clone.whorl("trust")
-    told = document(clone.whorl("trust", "--json"))
+    run, shown = clone.whorl("run", "cmd.yaml"), clone.whorl("project", "trust")
+    told = document(clone.whorl("project", "trust", "--json"))
 
     assert "has changed since you trusted it" in run.stderr
     assert clone.traces() == []
@@ -165,7 +174,7 @@ def test_trust_is_for_one_path(clone: Clone, tmp_path: Path) -> None:
 
     # A folder above counts no more than one beside.
     inside = replace(clone, folder=below).whorl("run", "cmd.yaml")
-    clone.whorl("trust", "--yes")
+    clone.whorl("project", "trust", "--yes")
     shutil.copytree(clone.folder, tmp_path / "other")
     moved = replace(clone, folder=tmp_path / "other").whorl("run", "cmd.yaml")
 
@@ -178,7 +187,7 @@ def test_a_link_to_a_trusted_file_is_not_trusted(clone: Clone, tmp_path: Path) -
     own = tmp_path / "own"
     own.mkdir()
     (own / "whorl.toml").write_text("[allow]\ncommands = true\n")
-    assert clone.whorl("trust", str(own), "--yes").returncode == 0
+    assert clone.whorl("project", "trust", str(own), "--yes").returncode == 0
     (clone.folder / "whorl.toml").unlink()
     (clone.folder / "whorl.toml").symlink_to(own / "whorl.toml")
 
@@ -198,7 +207,7 @@ def test_what_another_user_owns_is_refused(clone: Clone, what: str) -> None:
         (clone.folder / "whorl.toml").write_text('[defaults]\nmodel = "m"\n')
     os.chown(clone.folder / "whorl.toml" if what != "folder" else clone.folder, 65534, 65534)
 
-    words = ("run cmd.yaml", "run cmd.yaml --trust", "trust --yes", "resume gate")
+    words = ("run cmd.yaml", "run cmd.yaml --trust", "project trust --yes", "resume gate")
     refused = [clone.whorl(*one.split()) for one in words]
     looked = clone.whorl("validate", "cmd.yaml")
     traces = clone.traces()
@@ -224,7 +233,7 @@ def test_a_store_that_is_a_link_is_not_opened(clone: Clone, tmp_path: Path, name
     path.symlink_to(target)
 
     done = [clone.whorl(*words) for words in (("ls",), ("show",), ("run", "nice.yaml", "--trust"))]
-    doctor = clone.whorl("doctor")
+    doctor = clone.whorl("project", "doctor")
 
     assert all("symbolic link" in each.stderr for each in done), done
     assert "symbolic link" in doctor.stdout
@@ -267,7 +276,7 @@ def test_serving_drives_nothing(clone: Clone) -> None:
 
 @pytest.mark.slow
 def test_serving_drives_runs_once_it_is_trusted(clone: Clone) -> None:
-    clone.whorl("trust", "--yes")
+    clone.whorl("project", "trust", "--yes")
     with served(clone) as (client, _):
         answer = client.post("/api/runs", json={"workflow": "cmd.yaml"})
         wait_until(lambda: "command" in clone.traces())
@@ -303,7 +312,7 @@ def test_a_tool_of_a_client_starts_nothing(clone: Clone) -> None:
 @pytest.mark.slow
 def test_once_it_is_trusted_a_tool_of_a_client_starts_all_of_it(clone: Clone) -> None:
     """The program of the folder's own MCP server among it."""
-    clone.whorl("trust", "--yes")
+    clone.whorl("project", "trust", "--yes")
     call_tools(clone)
 
     assert {"sent to /v1/chat/completions", "command", "import", "mcp"} <= set(clone.traces())
@@ -336,7 +345,7 @@ asyncio.run(main())
 
 def test_a_program_of_ones_own_drives_nothing(clone: Clone) -> None:
     store = clone.folder / ".whorl" / "whorl.db"
-    gate = document(clone.whorl("status", "gate", "--json"))["run"]
+    gate = document(clone.whorl("show", "--brief", "gate", "--json"))["run"]
     code = SESSION.replace('"gate"', repr(gate))
 
     done = clone.python(code.format(options=""))

@@ -22,24 +22,27 @@ INIT = [
 ]
 # Commands that write a file that is named, where LINK is a link.
 NAMED = [
-    (("convert", "write.json", "-o", "LINK"), NOTHING),
-    (("convert", "write.json", "-o", "LINK/flow.yaml"), FOLDER),
-    (("graph", "nice.yaml", "-o", "LINK"), NOTHING),
-    (("graph", "nice.yaml", "-o", "LINK", "--force"), FILE),
-    (("graph", "nice.yaml", "-o", "LINK/../x.txt"), FOLDER),
+    (("file", "convert", "write.json", "-o", "LINK"), NOTHING),
+    (("file", "convert", "write.json", "-o", "LINK/flow.yaml"), FOLDER),
+    (("file", "graph", "nice.yaml", "-o", "LINK"), NOTHING),
+    (("file", "graph", "nice.yaml", "-o", "LINK", "--force"), FILE),
+    (("file", "graph", "nice.yaml", "-o", "LINK/../x.txt"), FOLDER),
     (("new", "self-refine", "LINK", "--force"), FILE),
     (("new", "self-refine", "LINK/flow.yaml"), FOLDER),
     (("test", "nice.yaml", "--run", "nice", "--save", "LINK"), FILE),
     (("test", "nice.yaml", "--run", "nice", "--save", "LINK/a.test.yaml"), FOLDER),
-    (("edit", "LINK", "set", "a", "value:=2"), FILE),
-    (("backup", "LINK/whorl.db"), FOLDER),
-    (("backup", "LINK", "--force"), FILE),
+    (("file", "edit", "LINK", "set", "a", "value:=2"), FILE),
+    (("project", "backup", "LINK/whorl.db"), FOLDER),
+    (("project", "backup", "LINK", "--force"), FILE),
 ]
 # What is written beside the store, with the link that is in its place.
 STORED = [
     (("try", "loop.yaml", "--at", "l", "--pin", "a:=1", "--keep-pins"), ".whorl"),
-    *((("restore", "copy.db", "--force"), ".whorl"), (("tools", "accept"), ".whorl")),
-    *((("tools", "accept"), ".whorl/.tools.json.lock"), (("ls",), ".whorl/facts")),
+    *(
+        (("project", "restore", "copy.db", "--force"), ".whorl"),
+        (("project", "tools", "accept"), ".whorl"),
+    ),
+    *((("project", "tools", "accept"), ".whorl/.tools.json.lock"), (("ls",), ".whorl/facts")),
     *((("ls",), ".whorl/whorl.mirror.db-wal"), (("run", "own.yaml", "--detach"), ".whorl/logs")),
 ]
 
@@ -144,7 +147,7 @@ def test_nothing_beside_the_store_is_written_elsewhere(
 ) -> None:
     (clone.folder / "whorl.toml").unlink()
     (clone.folder / "own.yaml").write_text(OWN)
-    clone.whorl("backup", "copy.db")
+    clone.whorl("project", "backup", "copy.db")
     if name == ".whorl":
         (clone.folder / name).rename(clone.folder / "before")
     lay(clone.folder / name, victim, NOTHING if name.endswith((".lock", "-wal")) else FOLDER)

@@ -78,9 +78,9 @@ def stranger(place: Path) -> Clone:
 def full_store(place: Path) -> str:
     """A store with a token, a schedule, a run that waits, and a memory; it is made once."""
     stranger = settle(place)
-    made = stranger.whorl("token", "add", "evil", "--role", "admin", "--json")
-    assert stranger.whorl("schedule", "add", "tick.yaml", "--every", "1s").returncode == 0
-    assert stranger.whorl("run", "wait.yaml", "--id", "wait").returncode == 4
+    made = stranger.whorl("server", "token", "add", "evil", "--role", "admin", "--json")
+    assert stranger.whorl("server", "schedule", "add", "tick.yaml", "--every", "1s").returncode == 0
+    assert stranger.whorl("run", "wait.yaml", "--key", "wait").returncode == 4
     assert stranger.whorl("run", "past.yaml").returncode == 0
     for folder in (stranger.folder, stranger.home):
         shutil.copytree(folder, place / "kept" / folder.name)
@@ -183,10 +183,10 @@ def change(file: Path, attack: Callable[[apsw.Connection], None]) -> None:
 
 @pytest.mark.slow
 def test_a_planted_run_does_not_go_on(stranger: Clone, person: Clone) -> None:
-    assert stranger.whorl("run", "wait.yaml", "--id", "wait").returncode == 4
+    assert stranger.whorl("run", "wait.yaml", "--key", "wait").returncode == 4
     change(store_of(stranger), rename_table)
 
-    checked = person.whorl("doctor")
+    checked = person.whorl("project", "doctor")
     with served(person) as (client, _):
         assert not client.base_url.host, status_of(client, "wait")
     assert any(line.split()[:2] == ["✗", "store"] for line in checked.stdout.splitlines())
@@ -197,7 +197,7 @@ def test_a_planted_run_does_not_go_on(stranger: Clone, person: Clone) -> None:
 def test_a_planted_token_opens_nothing(
     stranger: Clone, person: Clone, attack: Callable[[apsw.Connection], None]
 ) -> None:
-    assert stranger.whorl("token", "add", "first", "--role", "read").returncode == 0
+    assert stranger.whorl("server", "token", "add", "first", "--role", "read").returncode == 0
     change(store_of(stranger), attack)
 
     assert not lets_in(person, TOKEN)
@@ -207,17 +207,23 @@ def test_a_planted_token_opens_nothing(
 def test_a_planted_trigger_is_in_nothing_that_is_made_of_a_store(
     stranger: Clone, person: Clone, tmp_path: Path
 ) -> None:
-    assert stranger.whorl("token", "add", "first", "--role", "read").returncode == 0
+    assert stranger.whorl("server", "token", "add", "first", "--role", "read").returncode == 0
     assert stranger.whorl("run", "tick.yaml").returncode == 0
     change(store_of(stranger), hide_trigger)
     shutil.copy(store_of(stranger), tmp_path / "evil.db")
 
-    for words in (("restore", str(tmp_path / "evil.db"), "--force"), ("adopt",)):
+    for words in (
+        ("project", "restore", str(tmp_path / "evil.db"), "--force"),
+        (
+            "project",
+            "adopt",
+        ),
+    ):
         done = person.whorl(*words)
         assert not lets_in(person, TOKEN)
         assert "tokens, schedules, hooks, memories and runs that wait were left out" in done.stderr
         assert person.whorl("run", "tick.yaml").returncode == 0
-        assert document(person.whorl("token", "ls", "--json")) == []
+        assert document(person.whorl("server", "token", "ls", "--json")) == []
         assert len(document(person.whorl("ls", "--json"))) == 2
         shutil.copy(tmp_path / "evil.db", store_of(person))
 
@@ -227,7 +233,7 @@ def test_a_server_does_not_start_with_it(person: Clone, token: str) -> None:
         done = person.whorl("serve", "--port", "0", "--no-open", *words, trusts=trusts)
         assert (done.returncode, done.stdout) == (2, "")
         assert "error[W908]: you have not made the store" in done.stderr
-        assert "`whorl adopt`" in done.stderr
+        assert "`whorl project adopt`" in done.stderr
 
 
 WRITES = """run tick.yaml; run tick.yaml --detach; run past.yaml; resume wait; approve wait;
@@ -251,16 +257,30 @@ def test_it_can_be_looked_at(stranger: Clone, person: Clone, token: str) -> None
     assert stranger.whorl("run", "two.yaml").returncode == 0
     before = store_of(person).read_bytes()
     for words in (
-        *("ls", "ls --json", "show wait", "why wait", "status wait", "diff last 1 2", "cost"),
-        *("token ls", "schedule ls", "hook ls", "memory ls", "audit"),
+        *(
+            "ls",
+            "ls --json",
+            "show wait",
+            "why wait",
+            "show --brief wait",
+            "diff last 1 2",
+            "runs cost",
+        ),
+        *(
+            "server token ls",
+            "server schedule ls",
+            "server hook ls",
+            "project memory ls",
+            "server audit",
+        ),
     ):
         done = person.whorl(*words.split())
         assert done.returncode == 0, (words, done.stderr)
-    assert "tick start" in person.whorl("schedule", "ls").stderr
-    checked = person.whorl("doctor")
+    assert "tick start" in person.whorl("server", "schedule", "ls").stderr
+    checked = person.whorl("project", "doctor")
     (line,) = (row for row in checked.stdout.splitlines() if row.split()[1] == "store")
     assert line.startswith("✗")
-    assert "`whorl adopt`" in line
+    assert "`whorl project adopt`" in line
     assert "✓  schedule" not in checked.stdout
     assert store_of(person).read_bytes() == before
     assert not (person.home / "config").exists()
@@ -269,26 +289,31 @@ def test_it_can_be_looked_at(stranger: Clone, person: Clone, token: str) -> None
 @pytest.mark.slow
 def test_trust_is_about_the_configuration(person: Clone, token: str) -> None:
     (person.folder / "whorl.toml").write_text("[allow]\ncommands = true\n")
-    assert person.whorl("trust", "--yes").returncode == 0
-    assert "store" not in document(person.whorl("trust", "--json"))
+    assert person.whorl("project", "trust", "--yes").returncode == 0
+    assert "store" not in document(person.whorl("project", "trust", "--json"))
     assert "error[W908]" in person.whorl("run", "tick.yaml").stderr
 
 
 @pytest.mark.slow
 def test_adopted_runs_are_history(person: Clone, token: str) -> None:
-    done = person.whorl("adopt")
+    done = person.whorl("project", "adopt")
 
     assert done.returncode == 0, done.stderr
     assert "4 runs" not in done.stdout
     statuses = {row["workflow"]: row["status"] for row in document(person.whorl("ls", "--json"))}
     assert statuses == {"wait": "cancelled", "past": "succeeded"}
-    for words in (("token", "ls"), ("schedule", "ls"), ("memory", "ls"), ("hook", "ls")):
+    for words in (
+        ("server", "token", "ls"),
+        ("server", "schedule", "ls"),
+        ("project", "memory", "ls"),
+        ("server", "hook", "ls"),
+    ):
         assert document(person.whorl(*words, "--json")) == []
     assert "✗ cancelled" in person.whorl("resume", "wait").stderr
     assert "POISONED" not in person.whorl("run", "past.yaml").stdout
     assert not lets_in(person, token)
-    assert person.whorl("doctor").stdout.count("✗  store") == 0
-    assert "there is nothing to adopt" in person.whorl("adopt").stderr
+    assert person.whorl("project", "doctor").stdout.count("✗  store") == 0
+    assert "there is nothing to adopt" in person.whorl("project", "adopt").stderr
     aside = [name for name in os.listdir(person.folder / ".whorl") if "before-" in name]
     assert any(name.endswith(tuple("0123456789")) for name in aside)
 
@@ -299,7 +324,7 @@ def test_the_own_store_needs_no_word(stranger: Clone, token: str) -> None:
         with served(stranger) as (client, said):
             all_works(client, token)
         assert not [line for line in said if "warning" in line.lower()]
-    assert stranger.whorl("token", "add", "other", "--role", "read").returncode == 0
+    assert stranger.whorl("server", "token", "add", "other", "--role", "read").returncode == 0
     assert "POISONED" in stranger.whorl("run", "past.yaml").stdout
 
 
@@ -319,8 +344,8 @@ def test_a_copy_counts_only_where_the_operator_names_it(
     assert moved.whorl("run", "tick.yaml", **home).returncode == 0
     # A backup of it is one of the user's own, and makes it so at its new place.
     file = str(tmp_path / "backup.db")
-    assert moved.whorl("backup", file, **home).returncode == 0
-    assert moved.whorl("restore", file, "--force").returncode == 0
+    assert moved.whorl("project", "backup", file, **home).returncode == 0
+    assert moved.whorl("project", "restore", file, "--force").returncode == 0
     assert lets_in(moved, token)
     assert lets_in(stranger, token)
 
@@ -328,14 +353,14 @@ def test_a_copy_counts_only_where_the_operator_names_it(
 @pytest.mark.slow
 def test_a_store_that_was_named_is_adopted_by_what_is_advised(person: Clone, token: str) -> None:
     store = store_of(person)
-    words = ("token", "add", "mine", "--role", "read", "--store", str(store))
+    words = ("server", "token", "add", "mine", "--role", "read", "--store", str(store))
     (person.home / "elsewhere").mkdir()
     away = replace(person, folder=person.home / "elsewhere")
 
     refused = away.whorl(*words)
 
-    assert f"`whorl --store {store} adopt`" in refused.stderr
-    assert away.whorl("--store", str(store), "adopt").returncode == 0
+    assert f"`whorl --store {store} project adopt`" in refused.stderr
+    assert away.whorl("--store", str(store), "project", "adopt").returncode == 0
     assert away.whorl(*words).returncode == 0
 
 
@@ -344,18 +369,18 @@ def test_a_backup_counts_as_it_was_written(
     stranger: Clone, person: Clone, token: str, tmp_path: Path
 ) -> None:
     file, changed = tmp_path / "copy.db", tmp_path / "changed.db"
-    assert stranger.whorl("backup", str(file)).returncode == 0
+    assert stranger.whorl("project", "backup", str(file)).returncode == 0
     shutil.copy(file, changed)
     change(changed, add_token)
 
-    assert stranger.whorl("restore", str(changed), "--force").returncode == 0
+    assert stranger.whorl("project", "restore", str(changed), "--force").returncode == 0
     assert not lets_in(stranger, TOKEN)
-    done = document(stranger.whorl("restore", str(file), "--force", "--json"))
+    done = document(stranger.whorl("project", "restore", str(file), "--force", "--json"))
     assert (done["is_whole"], len(done["under_way"])) == (True, 1)
     assert lets_in(stranger, token)
     assert "POISONED" in stranger.whorl("run", "past.yaml").stdout
     # To others it is history.
-    assert "were left out" in person.whorl("restore", str(file), "--force").stderr
+    assert "were left out" in person.whorl("project", "restore", str(file), "--force").stderr
 
 
 @pytest.mark.slow
@@ -363,7 +388,7 @@ def test_an_id_that_others_have_written_is_none(person: Clone, token: str, tmp_p
     # That of a store which the person has made somewhere else.
     (tmp_path / "mine").mkdir()
     mine = replace(person, folder=tmp_path / "mine")
-    assert mine.whorl("token", "add", "mine", "--role", "read").returncode == 0
+    assert mine.whorl("server", "token", "add", "mine", "--role", "read").returncode == 0
     (known,) = os.listdir(person.home / "config" / "whorl" / "stores")
     project = find_project(person.environment(), folder=person.folder)
     for own in ("", "../../key", "0" * 32, 5, b"\xff", known):
@@ -387,7 +412,7 @@ def test_where_no_store_can_be_registered_the_operator_names_one(stranger: Clone
     home = {"WHORL_HOME": str(stranger.home / "data")}
     assert stranger.whorl("run", "tick.yaml", **home).returncode == 0
     assert stranger.whorl("run", "tick.yaml", **home).returncode == 0
-    kept = stranger.whorl("backup", str(stranger.home / "copy.db"), **home)
+    kept = stranger.whorl("project", "backup", str(stranger.home / "copy.db"), **home)
     assert (kept.returncode, "it is not known as yours" in kept.stderr) == (0, True)
 
 
@@ -411,7 +436,7 @@ def test_a_mirror_of_others_is_not_used(stranger: Clone, person: Clone, token: s
 
     with pytest.raises(UsageError, match="you have not made the store"):
         find_project(environment, folder=person.folder).open_store(create=True)
-    assert person.whorl("adopt", WHORL_RUNTIME="temporal").returncode == 0
+    assert person.whorl("project", "adopt", WHORL_RUNTIME="temporal").returncode == 0
     with closing(find_project(environment, folder=person.folder).open_store(create=True)) as store:
         assert store.runs() == []
 
@@ -420,7 +445,7 @@ def test_an_empty_file_in_the_place_of_a_store_is_made_the_persons(stranger: Clo
     folder = stranger.folder / ".whorl"
     folder.mkdir()
     (folder / "whorl.db").touch()
-    made = document(stranger.whorl("token", "add", "mine", "--role", "admin", "--json"))
+    made = document(stranger.whorl("server", "token", "add", "mine", "--role", "admin", "--json"))
     assert lets_in(stranger, made["token"])
 
 
@@ -441,7 +466,7 @@ def test_moments_that_are_none_are_looked_at(stranger: Clone, token: str, moment
     database.execute("UPDATE schedules SET created_at = ?1, cursor = ?1", (moment,))
     database.close()
 
-    looking = ("ls", "show last", "status last", "why last", "cost", "ls --json")
+    looking = ("ls", "show last", "show last --brief", "why last", "runs cost", "ls --json")
     for words in (*looking, "schedule ls", "schedule ls --json", "doctor"):
         done = stranger.whorl(*words.split())
         assert "I900" not in done.stderr + done.stdout, (words, done.stderr)

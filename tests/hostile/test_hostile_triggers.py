@@ -62,12 +62,12 @@ def test_a_trigger_starts_nothing_before_a_person_lets_it(clone: Clone) -> None:
         first_looks(client, lambda: bool(shown(client)))
         assert runs_of(client, "beat") == []
         assert (shown(client)["paused"], shown(client)["firings"]) == (True, [])
-        assert f"`whorl schedule resume {NAME}`" in shown(client)["trouble"]
-        listed = clone.whorl("schedule", "ls")
+        assert f"`whorl server schedule resume {NAME}`" in shown(client)["trouble"]
+        listed = clone.whorl("server", "schedule", "ls")
         assert f"{NAME} starts nothing: it stands in a file" in listed.stderr
 
         # What is advised helps.
-        assert clone.whorl("schedule", "resume", NAME).returncode == 0
+        assert clone.whorl("server", "schedule", "resume", NAME).returncode == 0
         wait_until(lambda: bool(runs_of(client, "beat")))
         assert (shown(client)["paused"], shown(client)["trouble"]) == (False, "")
         count = len(runs_of(client, "beat"))
@@ -88,7 +88,7 @@ def test_it_starts_where_the_folder_is_trusted(clone: Clone, way: str) -> None:
         wait_until(lambda: bool(shown(client)))
     if way == "trusted":
         (clone.folder / "whorl.toml").write_text("[allow]\nprivate_network = true\n")
-        assert clone.whorl("trust", "--yes").returncode == 0
+        assert clone.whorl("project", "trust", "--yes").returncode == 0
     words = ("--trust",) if way == "--trust" else ()
     with served(clone, *words, trusts=way == "variable") as (client, _):
         wait_until(lambda: bool(runs_of(client, "beat")))
@@ -99,7 +99,7 @@ def test_it_starts_where_the_folder_is_trusted(clone: Clone, way: str) -> None:
 def test_what_a_person_has_paused_stays_so_where_it_is_trusted(clone: Clone) -> None:
     with served(clone, trusts=True) as (client, _):
         wait_until(lambda: bool(shown(client)))
-        assert clone.whorl("schedule", "pause", NAME).returncode == 0
+        assert clone.whorl("server", "schedule", "pause", NAME).returncode == 0
     with served(clone, trusts=True) as (client, _):
         first_looks(client, lambda: bool(shown(client)))
         assert shown(client)["paused"]

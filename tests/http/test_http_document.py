@@ -134,7 +134,7 @@ def test_serve_prints_a_link_that_carries_the_token_and_ends_in_good_order(
     assert "the next server goes on" in err
     assert token not in err
     assert len(token) >= 43
-    shown = spawn("status", run, "--json").communicate(timeout=PATIENCE_S)[0]
+    shown = spawn("show", "--brief", run, "--json").communicate(timeout=PATIENCE_S)[0]
     assert json.loads(shown)["status"] == "interrupted"
 
 

@@ -154,9 +154,9 @@ def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, ver
         assert ended["loops"][0]["exit_reason"] in ("condition_met", "max_iterations")
         assert ended["run"] in command("ls")
     for option in ([], ["--tests"], ["--config"]):
-        assert json.loads(command("schema", *option))["type"] == "object"
+        assert json.loads(command("file", "schema", *option))["type"] == "object"
     for shell in ("bash", "zsh", "fish"):
-        assert "_WHORL_COMPLETE" in command("completion", shell)
+        assert "_WHORL_COMPLETE" in command("project", "completion", shell)
     serve = [str(venv / "bin" / "whorl"), "serve", "--no-open", "--port", "0"]
     with subprocess.Popen(
         serve,

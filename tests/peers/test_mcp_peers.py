@@ -146,8 +146,8 @@ def test_files_of_the_file_system_server(tmp_path: Path) -> None:
 
 
 def inspect(folder: Path, *words: str, wait: str = "20") -> Any:
-    """What the inspector prints of an answer of `whorl mcp`."""
-    ours = ["-m", "whorl.interfaces.cli", "mcp", "slow.yaml", "--wait", wait]
+    """What the inspector prints of an answer of `whorl server mcp`."""
+    ours = ["-m", "whorl.interfaces.cli", "server", "mcp", "slow.yaml", "--wait", wait]
     names = ("PYTHONPATH", *TRUSTED)
     server = {
         "type": "stdio",

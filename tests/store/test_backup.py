@@ -69,7 +69,7 @@ def test_a_log_without_its_store_is_neither_ignored_nor_used(
     with pytest.raises(StoreError, match="is empty or gone, and its log is not") as raised:
         SqliteStore(left)
     assert raised.value.code == "R906"
-    assert "whorl restore" in raised.value.help
+    assert "whorl project restore" in raised.value.help
     assert log.read_bytes() == written
 
     restored = restore(tmp_path / "copy.db", left, registry_of(left), force=is_there)

@@ -200,7 +200,7 @@ def test_a_log_that_is_emptied_is_the_damage_of_a_good_store(path: Path) -> None
                 list(store.read(run))
             assert caught.value.code == "R907"
             assert "lost its log or was damaged while it was open" in str(caught.value)
-            assert "whorl restore FILE" in caught.value.help
+            assert "whorl project restore FILE" in caught.value.help
             with pytest.raises(StoreError) as caught:
                 await store.append(run, owner, iteration(21))
             assert caught.value.code == "R907"

@@ -31,7 +31,7 @@ error[W004]: loop 'refine' has no field 'max_iteration'
   |
 4 |     max_iteration: 5
   |     ^^^^^^^^^^^^^ unknown field
-  = help: did you mean 'max_iterations'? Run `whorl explain W004`"""
+  = help: did you mean 'max_iterations'? Run `whorl help W004`"""
 
     assert render(UNKNOWN, TEXT) == expected
 
@@ -41,17 +41,17 @@ def test_the_gutter_grows_with_the_line_number() -> None:
 
     assert shown == (
         "error[W007]: no\n   --> f:120:2\n    |\n120 | abc\n    |  ^\n"
-        "    = help: say yes. Run `whorl explain W007`"
+        "    = help: say yes. Run `whorl help W007`"
     )
 
 
 def test_a_diagnostic_without_text_or_place_is_shown() -> None:
     assert render(UNKNOWN, None).splitlines()[1:] == [
         " --> review.yaml:4:5",
-        "  = help: did you mean 'max_iterations'? Run `whorl explain W004`",
+        "  = help: did you mean 'max_iterations'? Run `whorl help W004`",
     ]
     assert render(Diagnostic("W023", "odd", severity="warning"), TEXT) == (
-        "warning[W023]: odd\n  = help: run `whorl explain W023`"
+        "warning[W023]: odd\n  = help: run `whorl help W023`"
     )
     assert len(render(UNKNOWN, "short").splitlines()) == 3
 

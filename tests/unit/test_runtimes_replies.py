@@ -85,12 +85,12 @@ def test_a_recording_says_what_it_said_and_an_answer_that_a_budget_cut_is_known(
 @pytest.mark.parametrize(
     ("code", "detail", "told"),
     [
-        ("P104", {}, "it failed, see `whorl explain P104`"),
+        ("P104", {}, "it failed, see `whorl help P104`"),
         ("P104", {"status": 418}, "it gave status 418"),
-        ("P104", {"status": SAID}, "it failed, see `whorl explain P104`"),
-        ("P104", {"secure": SAID}, "it failed, see `whorl explain P104`"),
+        ("P104", {"status": SAID}, "it failed, see `whorl help P104`"),
+        ("P104", {"secure": SAID}, "it failed, see `whorl help P104`"),
         ("P109", {"exit_code": 3}, "the command ended with code 3"),
-        ("P104", {"exit_code": 3}, "it failed, see `whorl explain P104`"),
+        ("P104", {"exit_code": 3}, "it failed, see `whorl help P104`"),
     ],
 )
 def test_what_a_secure_task_said_is_not_told(code: str, detail: dict[str, Any], told: str) -> None:

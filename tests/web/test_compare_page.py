@@ -40,7 +40,7 @@ def test_two_iterations_stand_beside_each_other(compared: Page, site: Site, run:
     # A flag of the command is not broken in two.
     command = compared.locator(".compare-side .same-command code")
 
-    expect(command).to_have_text(f"whorl diff {run} 2 4 --node code --at refine")
+    expect(command).to_have_text(f"whorl diff {run} 2 4 --step code --at refine")
     lines = "flags => flags.map(one => [one.textContent, one.getClientRects().length])"
     flags = command.locator(".command-flag").evaluate_all(lines)
     assert flags == [["--node", 1], ["--at", 1]]

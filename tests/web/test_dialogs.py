@@ -200,7 +200,7 @@ def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> 
     expect(dialog.get_by_label("Feedback")).to_be_focused()
     expect(dialog).to_contain_text("A first draft.")
     page.keyboard.type("go on")
-    expect(dialog).to_contain_text(f"whorl approve {run} --feedback 'go on'")
+    expect(dialog).to_contain_text(f"whorl runs approve {run} --feedback 'go on'")
     picture(page, "dialog-approve")
     dialog.get_by_role("button", name="Approve", exact=True).click()
     dialog.wait_for(state="detached")

@@ -125,7 +125,7 @@ def test_a_run_is_asked_what_another_rule_would_have_done(site: Site, page: Page
     page.get_by_text("What if the loop had another rule?").click()
     page.get_by_label("at most").fill("1")
     page.get_by_role("status").filter(has_text="1 iteration, returns #1").wait_for()
-    page.get_by_text(f"whorl what-if {trials[0]['run']} --at-most 1").wait_for()
+    page.get_by_text(f"whorl experiment what-if {trials[0]['run']} --at-most 1").wait_for()
 
 
 def _rule() -> dict[str, object]:

@@ -51,13 +51,13 @@ def test_the_question_is_shown_and_approved_with_words(site: Site, page: Page) -
     expect(page.get_by_role("heading", name="Publish it?")).to_be_visible()
     expect(page.get_by_role("region", name="what it is about")).to_contain_text("A first draft.")
     expect(page.get_by_text("asked by a gate of the workflow")).to_be_visible()
-    expect(page.get_by_text(f"whorl approve {run} --at check", exact=True)).to_be_visible()
-    expect(page.get_by_text(f"whorl reject {run} --at check", exact=True)).to_be_visible()
+    expect(page.get_by_text(f"whorl runs approve {run} --at check", exact=True)).to_be_visible()
+    expect(page.get_by_text(f"whorl runs reject {run} --at check", exact=True)).to_be_visible()
     assert page.url.endswith("/gate?address=check")
     picture(page, "gate")
 
     page.get_by_label("Feedback").fill("it's good")
-    expect(page.get_by_text(f"whorl approve {run} --feedback 'it'\\''s good'")).to_be_visible()
+    expect(page.get_by_text(f"whorl runs approve {run} --feedback 'it'\\''s good'")).to_be_visible()
     page.get_by_role("button", name="Approve", exact=True).dblclick()
     card = answered(page)
     expect(card).to_contain_text("You answered: Approve “it's good”")
@@ -70,7 +70,7 @@ def test_the_question_is_shown_and_approved_with_words(site: Site, page: Page) -
 def test_the_shown_command_does_the_same_and_is_seen_at_once(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
     page.get_by_label("Feedback").fill("it's good")
-    done = site.cli_shell(page.get_by_text("whorl approve").inner_text())
+    done = site.cli_shell(page.get_by_text("whorl runs approve").inner_text())
 
     assert done.returncode == 0, done.stderr
     assert decisions(site, run)[0]["feedback"] == "it's good"
@@ -237,7 +237,7 @@ def test_an_iteration_is_accepted_with_edits(site: Site, page: Page) -> None:
     expect(edits.get_by_label("write")).to_have_value("A first draft.")
     expect(send).to_be_disabled()
     edits.get_by_label("write").fill("A draft, by hand.\nIn two lines.")
-    command = f"whorl approve {run} --set 'write=A draft, by hand.\nIn two lines.' --at"
+    command = f"whorl runs approve {run} --set 'write=A draft, by hand.\nIn two lines.' --at"
     expect(edits.locator("code").last).to_contain_text(command)
     picture(page, "gate-edits")
     page.reload()
@@ -295,7 +295,7 @@ def test_of_several_questions_each_is_answered_by_itself(site: Site, page: Page)
     run = asked(site, page, "two.yaml")
     page.get_by_role("navigation", name="open questions").get_by_text("right").click()
     page.get_by_role("heading", name="Right?").wait_for()
-    expect(page.get_by_text(f"whorl approve {run} --at both/right")).to_be_visible()
+    expect(page.get_by_text(f"whorl runs approve {run} --at both/right")).to_be_visible()
     page.get_by_role("button", name="Approve", exact=True).click()
     link = answered(page).get_by_role("link", name="next question →")
     assert page.url.endswith("?address=both%2Fright")

@@ -158,7 +158,7 @@ def test_conditions_are_chips_with_or_and_and(site: Site, page: Page) -> None:
 
     assert "# the reviewer decides" in text
     assert "return: best" in text
-    assert words in site.cli("graph", "polish.yaml").stdout
+    assert words in site.cli("file", "graph", "polish.yaml").stdout
 
 
 @pytest.mark.slow

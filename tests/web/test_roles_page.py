@@ -29,7 +29,7 @@ def is_off(button: Locator) -> bool:
 @pytest.mark.parametrize("role", ["read", "run"])
 def test_the_page_offers_only_what_the_token_may_do(site: Site, stranger: Page, role: str) -> None:
     (site.project / "roles.experiment.yaml").write_text(STUDY)
-    made = site.cli("token", "add", role, "--role", role)
+    made = site.cli("server", "token", "add", role, "--role", role)
     page = stranger
     site.visitors.add(page.context)
     page.goto(f"{site.address}/#token={made.stdout.split()[-1]}")

@@ -276,7 +276,10 @@ def files_beside(files: SourceFiles, file: str) -> Files:
 
 # Files that people take for workflows: by their ending, or by the fields that all of them have.
 _OTHER_ENDINGS = {
-    ".toml": ("a configuration", "name a workflow file; `whorl doctor` checks the configuration"),
+    ".toml": (
+        "a configuration",
+        "name a workflow file; `whorl project doctor` checks the configuration",
+    ),
     ".py": (
         "a program",
         "name the function that has @whorl.workflow: `whorl run MODULE:NAME`; other programs are "

@@ -47,7 +47,7 @@ _FAULTS_SHOWN = 3
 _NO_COPY = "nothing was copied; free some space there, or name another file"
 _NO_CHANGE = "nothing was changed; free some space there, then restore again"
 _NO_USE = "nothing was changed; use another backup"
-_DAMAGED = f"delete a damaged run with `whorl prune --run RUN`, or: {DOCTOR}"
+_DAMAGED = f"delete a damaged run with `whorl runs rm RUN`, or: {DOCTOR}"
 _ABOUT_BACKUPS = {
     "R901": "restore it with the version of Whorl that wrote it",
     "R906": "use another backup",

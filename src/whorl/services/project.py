@@ -132,7 +132,7 @@ class Project:
             raise settings.untrusted
         if place not in settings.programs:
             line = f"python = {with_entry(settings.programs, place)}"
-            advice = f"write {line_below('workflows', line)}; then `whorl trust`"
+            advice = f"write {line_below('workflows', line)}; then `whorl project trust`"
             why = f"{place!r} is code, which this folder has no permission to import"
             raise UsageError(why, help=advice, code="W908")
         definition = import_function(place, settings)

@@ -53,7 +53,7 @@ async def asleep(folder: Path) -> str:
 
 def test_status_shows_where_a_loop_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = asyncio.run(asleep(tmp_path))
-    code, said = whorl("status", run, "--store", str(tmp_path / "whorl.db"), capsys=capsys)
+    code, said = whorl("show", "--brief", run, "--store", str(tmp_path / "whorl.db"), capsys=capsys)
     lines = said.splitlines()
 
     assert code == 0
@@ -85,6 +85,6 @@ def test_status_shows_where_a_loop_is(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_what_is_explained(
     arguments: str, code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    left, said = whorl("explain", *arguments.split(), capsys=capsys)
+    left, said = whorl("help", *arguments.split(), capsys=capsys)
 
     assert (left, words in said) == (code, True)

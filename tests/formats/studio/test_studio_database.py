@@ -181,16 +181,16 @@ def whorl(*words: str) -> int:
 
 
 def test_imported_workflows_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert whorl("import", "data.db", "flows") == 0
+    assert whorl("file", "import", "data.db", "flows") == 0
     assert "wrote flows/caller.json" in capsys.readouterr().err
     assert whorl("run", "flows/caller.json", "x", "--json") == 0
     document = json.loads(capsys.readouterr().out)
 
     assert document["output"] == "C"
     assert document["loops"][0]["iterations"] == 3
-    assert whorl("import", "data.db", "flows") == 2
+    assert whorl("file", "import", "data.db", "flows") == 2
     assert "would be overwritten" in capsys.readouterr().err
-    assert whorl("import", "data.db", "flows", "--force", "--json") == 0
+    assert whorl("file", "import", "data.db", "flows", "--force", "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["files"]) == 2
 
 
@@ -226,7 +226,7 @@ def test_an_id_names_no_folder(folder: Path, capsys: pytest.CaptureFixture[str])
     path = named(folder / "n.db", *((f"{ident}{' ' * at}", "a") for at, ident in enumerate(idents)))
     before = {entry.name for entry in folder.iterdir()}
 
-    assert whorl("import", str(path), "flows") == 0
+    assert whorl("file", "import", str(path), "flows") == 0
     written = {str(entry.relative_to(folder / "flows")) for entry in (folder / "flows").rglob("*")}
 
     assert {entry.name for entry in folder.iterdir()} == before | {"flows"}
@@ -240,7 +240,7 @@ def test_nothing_is_written_outside_of_the_folder(
     (folder / "flows").mkdir()
     (folder / "flows" / "caller.json").symlink_to(folder / "mine.json")
 
-    assert whorl("import", "data.db", "flows", "--force") == 2
+    assert whorl("file", "import", "data.db", "flows", "--force") == 2
     assert "would be written outside of 'flows'" in capsys.readouterr().err
     assert not (folder / "mine.json").exists()
     assert not (folder / "flows" / "polish-a-text.json").exists()

@@ -71,8 +71,8 @@ def test_a_command_of_a_model_runs_when_a_person_has_read_it(place: Path) -> Non
     (place / "whorl.toml").write_text(ALLOWED)
     use = node("use", "tool", toolName="builtin__shell", serverName="", approval="auto")
     asked = run(place, canvas([use], "in > use > out"), topic="echo $((6 * 7))")
-    shown = whorl_says(place, "status", asked.run)["waiting_for"]
-    done = whorl_says(place, "approve", asked.run)
+    shown = whorl_says(place, "show", "--brief", asked.run)["waiting_for"]
+    done = whorl_says(place, "runs", "approve", asked.run)
 
     assert asked.status == "waiting"
     assert [question["show"] for question in shown] == [{"command": "echo $((6 * 7))"}]

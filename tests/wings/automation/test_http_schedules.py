@@ -102,7 +102,9 @@ def test_a_schedule_goes_on_over_a_restart_of_everything(project: Path, spawn: S
     """Servers are killed and stopped, two at a time; no time is made twice, none is left out."""
     (project / "tick.yaml").write_text('whorl: 1\nname: tick\nsteps:\n  a: {value: "1"}\n')
     words = ("--every", "2s", "--backfill", "--overlap", "parallel", "--json")
-    out, err = spawn("schedule", "add", "tick.yaml", *words).communicate(timeout=PATIENCE_S)
+    out, err = spawn("server", "schedule", "add", "tick.yaml", *words).communicate(
+        timeout=PATIENCE_S
+    )
     assert json.loads(out)["when"] == "every 2s", err
     servers: list[subprocess.Popen[str]] = []
     try:

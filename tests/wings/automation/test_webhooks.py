@@ -136,7 +136,7 @@ def test_a_body_is_inputs_by_name_or_the_main_one(body: Any, expected: Any) -> N
 
 
 def _command(spawn: Spawn, *words: str) -> Any:
-    process = spawn("hook", *words, "--json")
+    process = spawn("server", "hook", *words, "--json")
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     return json.loads(out)
@@ -295,7 +295,7 @@ def test_hooks_are_made_listed_rotated_and_deleted(project: Path, spawn: Spawn) 
         _command(spawn, "rotate", "polish", "--keep", "0s")
         assert _call(client, made["secret"], b'"x"', "m-3").status_code == 401
         assert _call(client, rotated["secret"], b'"x"', "m-3").status_code == 401
-        spawn("hook", "rm", "polish").communicate(timeout=PATIENCE_S)
+        spawn("server", "hook", "rm", "polish").communicate(timeout=PATIENCE_S)
         assert _command(spawn, "ls") == []
         assert _call(client, rotated["secret"], b'"x"', "m-4").status_code == 401
 
@@ -314,7 +314,7 @@ def test_hooks_are_made_listed_rotated_and_deleted(project: Path, spawn: Spawn) 
 def test_what_cannot_be_done_is_said(
     project: Path, spawn: Spawn, words: tuple[str, ...], message: str
 ) -> None:
-    process = spawn("hook", *words)
+    process = spawn("server", "hook", *words)
     _, err = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 2

@@ -171,7 +171,7 @@ def whorl(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 def worker_in(folder: Path) -> subprocess.Popen[str]:
     """A worker of a project that has begun to work."""
-    process = whorl(folder, "worker")
+    process = whorl(folder, "server", "worker")
     assert process.stdout is not None
     line = process.stdout.readline()
     assert "working on queue" in line, line + process.stdout.read()

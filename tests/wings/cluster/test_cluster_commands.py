@@ -56,7 +56,7 @@ outputs: {text: "{{ polish.both.write }}", said: "{{ all }}"}
 """
 COMMANDS = [
     # A run with a key has an id that sorts behind all others on a cluster; `last` is the next one.
-    ["run", "polish.yaml", "topic=ants", "--id", "order-1", "--json"],
+    ["run", "polish.yaml", "topic=ants", "--key", "order-1", "--json"],
     ["run", "polish.yaml", "topic=bees", "--json"],
     # Tests before this one may have left runs of others on the server.
     ["ls", "--workflow", "commanded"],
@@ -66,7 +66,7 @@ COMMANDS = [
     ["why", "last"],
     ["why", "last", "--json"],
     ["diff", "last", "1", "2"],
-    ["cost", "last", "--by", "iteration"],
+    ["runs", "cost", "last", "--by", "iteration"],
     ["continue", "last", "--iterations", "1", "--json"],
     ["why", "last"],
     ["fork", "last", "--at", "polish[2]", "--set", "topic=wasps", "--json"],

@@ -225,9 +225,9 @@ def test_steps_and_commands_share_what_is_remembered(
         printed("run", "notes.yml", "Paris is the capital of France")
         found = printed("run", "notes.yml", "Rome is the capital of Italy")
         assert "Paris is the capital of France" in found
-        [row] = json.loads(printed("memory", "ls", "--json"))
+        [row] = json.loads(printed("project", "memory", "ls", "--json"))
         assert (row["key"], row["records"]) == ("memory/facts", 2)
         assert row["newest"][0]["content"] == "Rome is the capital of Italy"
-        assert "deleted 2 records" in printed("memory", "rm", "memory/facts")
-        assert "nothing is remembered" in printed("memory", "ls")
-        printed("memory", "rm", "memory/facts", code=2)
+        assert "deleted 2 records" in printed("project", "memory", "rm", "memory/facts")
+        assert "nothing is remembered" in printed("project", "memory", "ls")
+        printed("project", "memory", "rm", "memory/facts", code=2)

@@ -250,7 +250,9 @@ def test_schedules_and_webhooks_outlive_a_restart_of_everything(tmp_path: Path, 
     (tmp_path / "tick.yaml").write_text(TICK)
     try:
         client = everything.start()
-        added = whorl(tmp_path, "hook", "add", "tick.yaml").communicate(timeout=PATIENCE_S)[0]
+        added = whorl(tmp_path, "server", "hook", "add", "tick.yaml").communicate(
+            timeout=PATIENCE_S
+        )[0]
         secret = next(line for line in added.splitlines() if line.startswith("whsec_"))
         before = _called(client, secret, "order-1")
         new = {"workflow": "tick.yaml", "every": "2s", "overlap": "parallel", "backfill": True}
@@ -334,25 +336,25 @@ def test_a_cluster_is_set_up_looked_at_and_left_for_once(
     config = config.replace("[runtime.temporal]", '[runtime.temporal]\nnamespace = "looked-at"')
     (tmp_path / "whorl.toml").write_text(config)
 
-    code, text = printed("worker", "--setup")
+    code, text = printed("server", "worker", "--setup")
     assert (code, "added: WhorlStatus" in text) == (0, True), text
-    assert "has all that it needs" in printed("worker", "--setup")[1]
-    code, text = printed("doctor")
+    assert "has all that it needs" in printed("server", "worker", "--setup")[1]
+    code, text = printed("project", "doctor")
     assert code == 1
-    assert "start a worker: `whorl worker`" in text
+    assert "start a worker: `whorl server worker`" in text
     mirror = tmp_path / ".whorl" / "whorl.mirror.db"
     with worker(tmp_path):
         code, text = printed("run", "polish.yaml", "x")
         assert code == 0, text
         before = mirror.read_bytes()
-        code, text = printed("doctor")
+        code, text = printed("project", "doctor")
         assert (code, text.count("workers poll it")) == (0, 3), text
         assert "it had all that has ended on the cluster" in text
         code, text = printed("run", "polish.yaml", "y")
         assert code == 0, text
         mirror.write_bytes(before)
-        assert "it was behind by 1 run that ended on the cluster" in printed("doctor")[1]
-        assert "it had all that has ended on the cluster" in printed("doctor")[1]
+        assert "it was behind by 1 run that ended on the cluster" in printed("project", "doctor")[1]
+        assert "it had all that has ended on the cluster" in printed("project", "doctor")[1]
     code, text = printed("run", "polish.yaml", "x", "--runtime", "local", "--json")
     assert (code, '"succeeded"' in text) == (0, True), text
     assert (tmp_path / ".whorl" / "whorl.db").exists()

@@ -58,7 +58,7 @@ def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(billed: 
     spent, billed_then = billed.billed_usd, billed.calls
     more, whole = ran("--budget", "9")
     again, same = ran("--budget", "9")
-    answered = whorl("what-if", FILE, "--at-most", "2", "--check", "3")
+    answered = whorl("experiment", "what-if", FILE, "--at-most", "2", "--check", "3")
 
     (cut,) = found["rows"]
     assert (code, more, again) == (5, 0, 0)
@@ -118,7 +118,7 @@ def test_a_server_without_limits_is_over_by_a_call_a_trial(billed: Billed, at_on
 
 def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(billed: Billed) -> None:
     served(billed, EXPLORING, cases=2)
-    sweep = ("what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
+    sweep = ("experiment", "what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
 
     whole = run_json("experiment", "run", FILE, "--store", "free")
     # Each leaves less than what is reserved for an answer.
@@ -182,10 +182,10 @@ def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: s
     assert whorl("experiment", "run", FILE).exit_code == 5
 
     if budget == "16":
-        told = run_json("what-if", FILE)["not_recommended"]
+        told = run_json("experiment", "what-if", FILE)["not_recommended"]
         assert "before all trials have ended" in told
     else:
-        told = whorl("what-if", FILE, "--at-most", "2").stderr
+        told = whorl("experiment", "what-if", FILE, "--at-most", "2").stderr
         assert "error[X116]: no run of experiment 'guess' has ended yet: the budget" in told
     assert runs_to_the_end(advised(told))
 

@@ -12,7 +12,7 @@ from experiments.served import ALONE, EACH_USD, LOOP, Billed, ran, served
 TWO = LOOP.replace("iteration >= 3", "iteration >= 2").replace("at_most: 3", "at_most: 2")
 GOES_ON = TWO.replace("      steps:", "      on_failure: continue\n      steps:")
 EXPLORING = ALONE.replace("at_once: 6", "at_once: 1") + "explore: {polish: 4}\n"
-ALL = ("what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
+ALL = ("experiment", "what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
 
 
 def explored(billed: Billed, flow: str = TWO, more: str = "") -> None:

@@ -89,9 +89,9 @@ def test_rows_that_nobody_can_run_say_what_is_left_to_gain() -> None:
     Path(FILE).write_text(EXPERIMENT + solved)
     run_json("experiment", "run", FILE)
 
-    ideal = run_json("what-if", FILE)["ideal"]
+    ideal = run_json("experiment", "what-if", FILE)["ideal"]
     Path(FILE).write_text(EXPERIMENT + solved.replace("0.4", "0.9"))
-    never = run_json("what-if", FILE)["ideal"]["the judge is always right"]
+    never = run_json("experiment", "what-if", FILE)["ideal"]["the judge is always right"]
 
     wanted = {
         "no loop at all": (0.1, 1),
@@ -156,7 +156,7 @@ def test_a_rule_is_asked_of_all_runs_of_one_version() -> None:
     Path("guess.yaml").write_text(flow.replace("Guess", "Guess again"))
     for number in ("2", "3"):
         whorl("run", "guess.yaml", "-i", f"n={number}")
-    asked = ("what-if", "--workflow", "guess", "--at-most", "1")
+    asked = ("experiment", "what-if", "--workflow", "guess", "--at-most", "1")
 
     newest, shown = run_json(*asked), whorl(*asked)
     unknown = whorl(*asked, "--version", "zz").stderr
@@ -167,7 +167,7 @@ def test_a_rule_is_asked_of_all_runs_of_one_version() -> None:
     assert "2 of 2 runs answered, on average: 2.0 iterations became 1.0" in shown.stdout
     assert "X110" in unknown
     assert len(run_json(*asked, "--version", known[1].split()[0].strip(". "))) == 1
-    assert whorl("what-if", "last", *asked[1:]).exit_code == 2
+    assert whorl("experiment", "what-if", "last", *asked[1:]).exit_code == 2
 
 
 JUDGED = (
@@ -194,7 +194,7 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words() -> None:
     run_json("experiment", "run", FILE)
     rows = ["case,iteration,label"] + [f"{n},2,{'yes' if n < 4 else 'no'}" for n in range(1, 13)]
     Path("labels.csv").write_text("\n".join(rows) + "\n1,1,maybe\n")
-    asked = ("judge", FILE, "--against")
+    asked = ("experiment", "judge", FILE, "--against")
 
     found, shown = run_json(*asked, "grade"), whorl(*asked, "grade").stdout
     sheet = list(csv.DictReader(whorl(*asked, "grade", "--csv").stdout.splitlines()))
@@ -299,9 +299,9 @@ def test_an_experiment_under_way_is_not_deleted(
 def test_a_rule_that_is_named_has_its_row(billed: Billed, given: tuple[str, ...]) -> None:
     recorded(billed, ALONE + "explore: {polish: 5}\n", cases=4)
 
-    told = whorl("what-if", FILE, *given).stdout
+    told = whorl("experiment", "what-if", FILE, *given).stdout
 
-    swept = run_json("what-if", FILE, *given)
+    swept = run_json("experiment", "what-if", FILE, *given)
     assert len(swept["rules"]) == 2
     assert all(f" {rule['rule']}  " in told for rule in swept["rules"])
     assert "4 exploring runs of up to 5 iterations" in told

@@ -59,8 +59,8 @@ def test_an_experiment_is_run_once_and_reported_again() -> None:
     assert (len(trials), trial["labels"]) == (24, labels)
 
     whorl("run", "guess.yaml", "-i", "n=1")
-    spared = run_json("prune", "--older-than", "0s")
-    gone = run_json("prune", "--older-than", "0s", "--experiments")
+    spared = run_json("project", "prune", "--older-than", "0s")
+    gone = run_json("project", "prune", "--older-than", "0s", "--experiments")
     assert (len(spared["runs"]), len(gone["runs"])) == (1, 24)
 
 
@@ -68,10 +68,13 @@ def test_what_if_over_an_experiment_makes_no_call() -> None:
     run = run_json("experiment", "run", FILE)["rows"][0]["run"]
     calls = calls_made()
 
-    found, kept, told = (*(run_json("what-if", FILE) for _ in range(2)), whorl("what-if", FILE))
-    one = run_json("what-if", FILE, "--at-most", "3", "--return", "last")
-    rules = list(csv.DictReader(whorl("what-if", FILE, "--csv").stdout.splitlines()))
-    sheet = whorl("what-if", run, "--at-most", "1", "--csv").stdout.splitlines()
+    found, kept, told = (
+        *(run_json("experiment", "what-if", FILE) for _ in range(2)),
+        whorl("experiment", "what-if", FILE),
+    )
+    one = run_json("experiment", "what-if", FILE, "--at-most", "3", "--return", "last")
+    rules = list(csv.DictReader(whorl("experiment", "what-if", FILE, "--csv").stdout.splitlines()))
+    sheet = whorl("experiment", "what-if", run, "--at-most", "1", "--csv").stdout.splitlines()
 
     assert found == kept
     assert found["own"] == "score 0.9, at_most 2, last"
@@ -88,14 +91,18 @@ def test_what_if_over_an_experiment_makes_no_call() -> None:
     assert calls_made() == calls
 
     for what in (run, FILE):
-        wrong = whorl("what-if", what, "--until", "reveiw.score > 0.7")
+        wrong = whorl("experiment", "what-if", what, "--until", "reveiw.score > 0.7")
         assert wrong.exit_code == 2, wrong
         assert "error[W005]" in wrong.stderr
         assert "did you mean 'review'" in wrong.stderr
-    known = whorl("what-if", FILE, "--until", "review.score > 0.7 and iteration > 1 and n >= 0")
+    known = whorl(
+        "experiment", "what-if", FILE, "--until", "review.score > 0.7 and iteration > 1 and n >= 0"
+    )
     assert known.exit_code == 0, known
-    checked = whorl("what-if", FILE, "--at-most", "3", "--return", "best", "--check", "5")
-    unclear = whorl("what-if", FILE, "--check", "5")
+    checked = whorl(
+        "experiment", "what-if", FILE, "--at-most", "3", "--return", "best", "--check", "5"
+    )
+    unclear = whorl("experiment", "what-if", FILE, "--check", "5")
     assert checked.exit_code == 0
     assert "5 answers replayed through the engine: all the same" in checked.stderr
     assert unclear.exit_code == 2
@@ -127,8 +134,8 @@ def test_what_if_of_one_run_is_checked_by_a_replay() -> None:
     assert explored.exit_code == 0, explored
     rule = ["--until", "{score: {from: '{{ review.score }}', at_least: 0.5}}", "--at-most", "5"]
 
-    (found,) = run_json("what-if", "last", *rule, "--check", "1")
-    (longer,) = run_json("what-if", "last", "--at-most", "9")
+    (found,) = run_json("experiment", "what-if", "last", *rule, "--check", "1")
+    (longer,) = run_json("experiment", "what-if", "last", "--at-most", "9")
 
     assert json.loads(explored.stdout)["outputs"] == {"text": "ab"}
     assert found["as_it_was"]["iterations"] == 2
@@ -176,7 +183,7 @@ grade_iterations: returned
     assert names.count("grade-good") == names.count("grade-taste") == 24
     shown = " ".join(json.dumps(row.key) for row in gradings)
     assert "longer" not in shown
-    judged = run_json("judge", "guess.experiment.yaml", "good", "--against", "right")
+    judged = run_json("experiment", "judge", "guess.experiment.yaml", "good", "--against", "right")
     assert judged["results"] == 24
     assert judged["wrong_yes"][:2] == [12, 12]
 

@@ -70,7 +70,7 @@ def test_a_variant_that_always_fails_is_graded_0_or_left_out_and_a_gate_can_refu
     assert "12 of 12 cases failed, and failures are left out" in ungraded.stdout
     assert failed.exit_code == 1
     assert "failed, and did not fail before: 1, 2, 3, 4, 5 and 7 more" in failed.stdout
-    asked = whorl("what-if", FILE, "--variant", "broken")
+    asked = whorl("experiment", "what-if", FILE, "--variant", "broken")
     assert "the loop would have failed, and a run that fails has no grade" in asked.stderr
     assert "record longer ones" not in asked.stderr
 
@@ -83,7 +83,7 @@ def test_a_rule_that_reaches_a_failure_is_graded_as_a_run_that_fails() -> None:
 
     def grade(at_most: int, *more: str) -> Any:
         rule = ("--variant", "broken", "--at-most", str(at_most), "--return", "last")
-        found = run_json("what-if", FILE, *rule, *more)
+        found = run_json("experiment", "what-if", FILE, *rule, *more)
         return next(r for r in found["rules"] if f"at_most {at_most}," in r["rule"])["grade"]
 
     # Such a variant, really run, is what the rule is held to.
@@ -95,9 +95,9 @@ def test_a_rule_that_reaches_a_failure_is_graded_as_a_run_that_fails() -> None:
     assert grade(2) == pytest.approx(0.2)
     assert grade(3) == pytest.approx(0.15) == pytest.approx(real["grade"]["value"])
     assert real["failed"] == {"R104": 6}
-    told = whorl("what-if", FILE, "--variant", "broken")
+    told = whorl("experiment", "what-if", FILE, "--variant", "broken")
     assert "6 of 12 runs failed in the loop: graded 0 from there on" in told.stdout
-    curve = run_json("what-if", FILE, "--variant", "broken")["curve"]
+    curve = run_json("experiment", "what-if", FILE, "--variant", "broken")["curve"]
     assert curve["last"] == pytest.approx([0.1, 0.2, 0.15, 0.2, 0.25])
 
 
@@ -190,7 +190,7 @@ def test_where_the_outside_failed_all_trials_that_is_said() -> None:
     whorl("experiment", "run", FILE)
     report = ("experiment", "report", FILE, "--save", "baseline.json")
 
-    for words in (("what-if", FILE), report):
+    for words in (("experiment", "what-if", FILE), report):
         asked = whorl(*words)
         assert asked.exit_code == 2
         assert "error[X113]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
@@ -215,7 +215,7 @@ def test_runs_that_did_not_reach_the_loop_are_not_taken_for_none() -> None:
     Path("guess.yaml").write_text(flow)
     whorl("experiment", "run", FILE)
 
-    asked = whorl("what-if", FILE)
+    asked = whorl("experiment", "what-if", FILE)
 
     assert "error[X109]: no run of experiment 'guess' has reached loop 'polish'" in asked.stderr
 
@@ -231,11 +231,11 @@ def test_a_step_behind_the_loop_that_fails_fails_under_the_rules_that_reach_it()
     short = "variants:\n  short: {loops: {polish: {at_most: 1}}}"
     Path(FILE).write_text(EXPERIMENT.replace("variants:", short))
     real = run_json("experiment", "run", FILE)["variants"]
-    rows = run_json("what-if", FILE)["rules"]
+    rows = run_json("experiment", "what-if", FILE)["rules"]
     Path("guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "0"))
     Path(FILE).write_text(EXPERIMENT + "on_failure: leave_out\n")
     run_json("experiment", "run", FILE)
-    left_out = whorl("what-if", FILE).stderr
+    left_out = whorl("experiment", "what-if", FILE).stderr
 
     grades = {row["at_most"]: row["grade"] for row in rows if row["rule"].endswith("last")}
     assert real["short"]["failed"] == {"R104": 12}
@@ -255,7 +255,7 @@ def test_a_run_that_fails_behind_its_loop_is_no_fault_of_the_judge() -> None:
     Path("whorl.toml").write_text(f"{CONFIG}[[providers.demo.replies]]\n{match}")
     run_json("experiment", "run", FILE)
 
-    found = run_json("judge", FILE, "--against", "grade")
+    found = run_json("experiment", "judge", FILE, "--against", "grade")
 
     assert found["accuracy"]["value"] == 1
     assert found["results"] == 60

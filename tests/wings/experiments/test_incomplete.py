@@ -31,9 +31,12 @@ def test_nothing_is_recommended_before_all_trials_have_ended() -> None:
     run_json("experiment", "run", FILE)
     write_cases(15)
 
-    found, told = run_json("what-if", FILE), whorl("what-if", FILE).stdout
+    found, told = (
+        run_json("experiment", "what-if", FILE),
+        whorl("experiment", "what-if", FILE).stdout,
+    )
     run_json("experiment", "run", FILE)
-    whole = run_json("what-if", FILE)
+    whole = run_json("experiment", "what-if", FILE)
 
     why = f"no rule is recommended before all trials have ended: {RUN}"
     assert (found["recommended"], found["honest"], found["use"]) == (None, None, [])
@@ -52,7 +55,7 @@ def test_a_trial_that_the_provider_failed_is_left_out_and_counted() -> None:
     reply_first("Guess 12 ", "{status = 404}")
     run_json("experiment", "run", FILE)
 
-    found = run_json("what-if", FILE)
+    found = run_json("experiment", "what-if", FILE)
 
     assert (
         "12 of 13 trials are in these numbers: 1 failed because of the provider" in found["words"]
@@ -67,7 +70,7 @@ def test_in_a_folder_that_is_not_trusted_that_is_said(monkeypatch: pytest.Monkey
     configure('\n[providers.other]\nkind = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n')
     monkeypatch.delenv("WHORL_TRUST")
 
-    for words in (("experiment", "report", FILE), ("what-if", FILE)):
+    for words in (("experiment", "report", FILE), ("experiment", "what-if", FILE)):
         refused = paste(*words)
         assert (refused.exit_code, "error[W908]" in refused.stderr) == (2, True)
 
@@ -93,8 +96,8 @@ def test_rows_that_nobody_can_run_are_not_known_without_the_grades_they_need() -
     """In 3 of 12 cases the first iteration is returned, in the others the second one."""
     paid('"n < 3"')
 
-    found = run_json("what-if", FILE)
-    shown = whorl("what-if", FILE, "--svg", "sweep.svg").stdout
+    found = run_json("experiment", "what-if", FILE)
+    shown = whorl("experiment", "what-if", FILE, "--svg", "sweep.svg").stdout
 
     assert found["curve"] == {"last": [None], "best that was made": [None]}
     assert found["bands"] == {}
@@ -116,7 +119,7 @@ def test_rows_that_nobody_can_run_are_not_known_without_the_grades_they_need() -
 def test_with_all_grades_everything_is_known() -> None:
     paid('"n < 3"', more="")
 
-    found = run_json("what-if", FILE)
+    found = run_json("experiment", "what-if", FILE)
 
     assert figures(found) == {ROWS[0]: (1, 1), ROWS[1]: (1, 1), ROWS[2]: (1, 5)}
     assert found["curve"]["last"] == [1] * 5

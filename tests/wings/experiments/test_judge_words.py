@@ -1,4 +1,4 @@
-"""What `whorl judge` says of what it cannot compare: no verdict, no label, no judge."""
+"""What `whorl experiment judge` says of what it cannot compare: no verdict, no label, no judge."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_verdicts_that_are_not_there_yet_are_named_with_what_gives_them(judged: 
     run_json("experiment", "run", FILE)
     (judged / FILE).write_text(whole)
 
-    nothing = whorl("judge", FILE, "good", "--against", "right")
+    nothing = whorl("experiment", "judge", FILE, "good", "--against", "right")
     run_json("experiment", "run", FILE)
     (judged / FILE).write_text(whole.replace(RETURNED, ""))
-    some = whorl("judge", FILE, "good", "--against", "right").stdout
+    some = whorl("experiment", "judge", FILE, "good", "--against", "right").stdout
     run_json("experiment", "run", FILE)
-    every = whorl("judge", FILE, "good", "--against", "right").stdout
+    every = whorl("experiment", "judge", FILE, "good", "--against", "right").stdout
 
     assert nothing.exit_code == 2
     assert (
@@ -76,20 +76,22 @@ REFUSED = [
 def test_a_grader_is_compared_with_another_one_or_with_labels() -> None:
     """By the results of all variants, as its help says; what is no comparison is refused."""
     run_json("experiment", "run", FILE)
-    asked = ("judge", FILE, "good", "--against", "right")
+    asked = ("experiment", "judge", FILE, "good", "--against", "right")
     usual = run_json(*asked)
     base, longer = (run_json(*asked, "--variant", name) for name in ("base", "longer"))
     Path("labels.csv").write_text("case,iteration,label\n1,,yes\n2,2,no\n2,99,no\nx,,yes\n")
-    shown = whorl("judge", FILE, "good", "--against", "labels.csv").stdout
+    shown = whorl("experiment", "judge", FILE, "good", "--against", "labels.csv").stdout
 
-    assert "of a loop the baseline, of a grader all" in whorl("judge", "--help").stdout
+    assert (
+        "of a loop the baseline, of a grader all" in whorl("experiment", "judge", "--help").stdout
+    )
     assert (usual["results"], base["results"], longer["results"]) == (24, 12, 12)
     assert (base["accuracy"]["value"], longer["accuracy"]["value"]) == (1.0, 0.0)
     assert "2 results of 2 cases with a label" in shown
     assert "  2 of 4 labels match no result: case '2' iteration 99, case 'x'" in shown.splitlines()
     for judge, against, labels, words, advice in REFUSED:
         Path("labels.csv").write_text(labels)
-        done = whorl("judge", FILE, judge, "--against", against or "labels.csv")
+        done = whorl("experiment", "judge", FILE, judge, "--against", against or "labels.csv")
         assert done.exit_code == 2
         assert words in done.stderr
         assert advice in done.stderr.splitlines()[-1]
@@ -108,7 +110,7 @@ def test_results_that_nobody_can_judge_lack_no_verdict(behind: str, results: int
     change(RETURNED, "", FILE)
     run_json("experiment", "run", FILE)
 
-    found = run_json("judge", FILE, "good", "--against", "right")
+    found = run_json("experiment", "judge", FILE, "good", "--against", "right")
 
     assert found["notes"] == []
     assert found["results"] == results
@@ -123,7 +125,7 @@ def test_runs_that_fail_are_no_results_that_a_judge_agrees_on() -> None:
     change("variants:\n", "variants:\n  broken: {workflow: broken.yaml}\n", FILE)
     failed = run_json("experiment", "run", FILE)["variants"]["broken"]["failed"]
 
-    found = run_json("judge", FILE, "good", "--against", "right")
+    found = run_json("experiment", "judge", FILE, "good", "--against", "right")
 
     assert sum(failed.values()) == 12
     assert found["results"] == 24
@@ -153,7 +155,7 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, "").replace(GRADE, RIGHT))
     configure('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO", "YES"]\n')
     run_json("experiment", "run", FILE)
-    asked = ("judge", FILE, "--against", "right")
+    asked = ("experiment", "judge", FILE, "--against", "right")
 
     found, told = run_json(*asked), whorl(*asked).stdout
     change("of: write}", "of: write, votes: 3}")

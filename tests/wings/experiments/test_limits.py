@@ -163,7 +163,7 @@ def test_what_is_no_grade_is_left_out_counted_and_listed_by_its_code() -> None:
 
 def test_an_answer_that_differs_from_its_replay_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_json("run", "guess.yaml", "-i", "n=1")["run"]
-    words = ("what-if", run, "--at-most", "1", "--check", "1")
+    words = ("experiment", "what-if", run, "--at-most", "1", "--check", "1")
     assert whorl(*words).exit_code == 0
     right = query.answer
 

@@ -251,8 +251,10 @@ def test_costs_with_calls_in_doubt_are_marked() -> None:
             break
     told = whorl("experiment", "report", FILE, "--store", store).stdout
     variant = trials[0]["labels"]["variant"]
-    swept = run_json("what-if", FILE, "--store", store, "--variant", variant)["words"]
-    asked = whorl("what-if", trials[0]["run"], "--at-most", "2", "--store", store).stdout
+    swept = run_json("experiment", "what-if", FILE, "--store", store, "--variant", variant)["words"]
+    asked = whorl(
+        "experiment", "what-if", trials[0]["run"], "--at-most", "2", "--store", store
+    ).stdout
 
     (marked,) = [note for note in found["notes"] if "in doubt" in note]
     counts = [int(word) for word in marked.split() if word.isdigit()]

@@ -69,16 +69,16 @@ def test_outputs_that_later_steps_decide_are_not_graded(later: str, grade: str) 
     change(GRADE, grade, FILE)
     run_json("experiment", "run", FILE)
 
-    refused = command("what-if", FILE)
+    refused = command("experiment", "what-if", FILE)
     change(grade, GRADE.replace("outputs.text", "results.write"), FILE)
-    answered = run_json("what-if", FILE)
+    answered = run_json("experiment", "what-if", FILE)
 
     assert (refused.exit_code, answered["runs"]) == (2, 12)
     assert "X108" in refused.stderr
     if grade is GRADE:
         run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
-        (other,) = run_json("what-if", run, "--at-most", "1", "--check", "1")
-        (same,) = run_json("what-if", run, "--at-most", "2")
+        (other,) = run_json("experiment", "what-if", run, "--at-most", "1", "--check", "1")
+        (same,) = run_json("experiment", "what-if", run, "--at-most", "2")
         assert other["answer"]["returned"] == 1
         assert other["outputs"] is None
         assert same["outputs"] == {"text": "a"}
@@ -112,7 +112,7 @@ def test_outputs_are_known_where_no_later_step_is_asked_something_else(name: str
     run_json("experiment", "run", "guess.experiment.yaml")
 
     for number, length in enumerate(lengths, 1):
-        found = run_json("what-if", "guess.experiment.yaml", "--at-most", str(number))
+        found = run_json("experiment", "what-if", "guess.experiment.yaml", "--at-most", str(number))
         grades = {row["at_most"]: row["grade"] for row in found["rules"]}
         assert grades[number] == pytest.approx(length / 10)
 
@@ -137,8 +137,8 @@ def test_limits_beside_iterations_are_left_out_and_said_to_be() -> None:
     change("at_most: 2", "at_most: {iterations: 4, calls: 3, time: 60s}")
     run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
 
-    (same,) = run_json("what-if", run, "--return", "last")
-    shown = command("what-if", run, "--at-most", "1").stdout
+    (same,) = run_json("experiment", "what-if", run, "--return", "last")
+    shown = command("experiment", "what-if", run, "--at-most", "1").stdout
     with pytest.raises(UsageError, match="no limit of cost, tokens, calls or time") as caught:
         whorl.what_if(run, at_most={"iterations": 2, "cost": 1}, config="whorl.toml")  # type: ignore[arg-type]
 
@@ -156,8 +156,8 @@ def test_loops_inside_another_one_are_told_each_by_itself() -> None:
     Path("nested.yaml").write_text(flow)
     run = run_json("run", "nested.yaml")["run"]
 
-    shown = command("what-if", run, "--loop", "inner", "--at-most", "2").stdout
-    found = run_json("what-if", run, "--loop", "inner", "--at-most", "2")
+    shown = command("experiment", "what-if", run, "--loop", "inner", "--at-most", "2").stdout
+    found = run_json("experiment", "what-if", run, "--loop", "inner", "--at-most", "2")
 
     assert [one["loop"] for one in found] == ["outer[1]/inner", "outer[2]/inner"]
     assert [one["answer"]["iterations"] for one in found] == [2, 2]
@@ -172,7 +172,7 @@ def test_runs_that_remember_each_other_are_no_sample() -> None:
     Path("memo.yaml").write_text(f"whorl: 1\nname: memo\nsteps: {{{loop}}}\n")
     runs = [run_json("run", "memo.yaml")["run"] for _ in range(2)]
 
-    both = command("what-if", *runs, "--at-most", "2").stdout
+    both = command("experiment", "what-if", *runs, "--at-most", "2").stdout
 
     assert both.count("what if     2 iterations, returned 2") == 2
     assert "on average" not in both
@@ -205,8 +205,8 @@ def test_a_rule_that_not_all_runs_answer_is_below_the_line_with_a_bound() -> Non
     Path(FILE).write_text(PLAIN)
     run_json("experiment", "run", FILE)
 
-    found = run_json("what-if", FILE, "--at-most", "4", "--return", "last")
-    shown = command("what-if", FILE, "--at-most", "4", "--return", "last").stdout
+    found = run_json("experiment", "what-if", FILE, "--at-most", "4", "--return", "last")
+    shown = command("experiment", "what-if", FILE, "--at-most", "4", "--return", "last").stdout
 
     (row,) = [row for row in found["not_ranked"] if row["at_most"] == 4]
     assert (row["unknown"], row["bounds"]) == (12, [0, 1])
@@ -238,20 +238,22 @@ def test_a_variable_that_the_body_sets_is_known_behind_the_loop_of_a_run() -> No
     run_json("experiment", "run", FILE)
 
     for number in (1, 3, 4):
-        (found,) = run_json("what-if", run, "--at-most", str(number), "--return", "first")
+        (found,) = run_json(
+            "experiment", "what-if", run, "--at-most", str(number), "--return", "first"
+        )
         assert (found["answer"]["returned"], found["outputs"]) == (1, {"text": number})
-    refused = command("what-if", FILE)
+    refused = command("experiment", "what-if", FILE)
     assert "X108" in refused.stderr
     Path(FILE).write_text(EXPERIMENT.replace("outputs.text", "results.write"))
-    assert run_json("what-if", FILE)["runs"] == 12
+    assert run_json("experiment", "what-if", FILE)["runs"] == 12
 
 
 def test_a_rule_that_no_run_answers_has_no_answer_that_is_checked() -> None:
     Path(FILE).write_text(PLAIN)
     run_json("experiment", "run", FILE)
 
-    unknown = command("what-if", FILE, "--at-most", "4", "--check", "3").stderr
-    known = command("what-if", FILE, "--at-most", "1", "--check", "3").stderr
+    unknown = command("experiment", "what-if", FILE, "--at-most", "4", "--check", "3").stderr
+    known = command("experiment", "what-if", FILE, "--at-most", "1", "--check", "3").stderr
 
     words = "no answer of this rule could be checked: not known in any of 3 runs that were tried"
     assert words in unknown

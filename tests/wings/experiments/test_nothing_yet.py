@@ -26,12 +26,12 @@ JUDGED = """grade:
 grade_iterations: returned
 """
 ASKED = (
-    ("what-if", FILE),
-    ("what-if", "guess"),
-    ("what-if", FILE, "--at-most", "3"),
+    ("experiment", "what-if", FILE),
+    ("experiment", "what-if", "guess"),
+    ("experiment", "what-if", FILE, "--at-most", "3"),
     ("experiment", "report", FILE, "--save", "baseline.json"),
     ("experiment", "report", FILE, "--cases", "longer"),
-    ("judge", FILE, "good", "--against", "right"),
+    ("experiment", "judge", FILE, "good", "--against", "right"),
 )
 
 
@@ -91,7 +91,7 @@ def test_grades_that_are_missing_are_told_with_what_to_do() -> None:
         Path(FILE).write_text(EXPERIMENT.replace(GRADE, f"grade: {grade}\n"))
         run_json("experiment", "run", FILE)
 
-        asked = whorl("what-if", FILE)
+        asked = whorl("experiment", "what-if", FILE)
 
         assert asked.exit_code == 2
         assert "error[X114]: no rule is answered by all 12 runs" in asked.stderr
@@ -142,12 +142,12 @@ def test_a_gate_names_what_it_compares_with(words: tuple[str, ...], said: str, p
 
 
 def test_a_workflow_is_not_taken_for_an_experiment() -> None:
-    done = whorl("what-if", "guess.yaml", "--at-most", "3")
+    done = whorl("experiment", "what-if", "guess.yaml", "--at-most", "3")
 
     assert done.exit_code == 2
     assert "this is not an experiment file" in done.stderr
     assert done.stderr.count("error[") == 1
-    assert "whorl what-if --workflow NAME --at-most 3" in done.stderr
+    assert "whorl experiment what-if --workflow NAME --at-most 3" in done.stderr
 
 
 def test_python_says_what_to_call_first() -> None:
@@ -162,13 +162,16 @@ def test_python_says_what_to_call_first() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("judge", FILE, "good", "--against", "rihgt"), "there is no grader 'rihgt'"),
-        (("judge", FILE, "god", "--against", "right"), "has no loop 'god'"),
-        (("judge", FILE, "--against", "right"), "name a grader that is one: good"),
-        (("judge", FILE, "good", "--against", "none.csv"), "none.csv"),
-        (("judge", FILE, "good", "--against", "right", "--variant", "longr"), "no variant 'longr'"),
-        (("what-if", FILE, "--variant", "longr"), "no variant 'longr'"),
-        (("what-if", FILE, "--loop", "polsh"), "no loop 'polsh'"),
+        (("experiment", "judge", FILE, "good", "--against", "rihgt"), "there is no grader 'rihgt'"),
+        (("experiment", "judge", FILE, "god", "--against", "right"), "has no loop 'god'"),
+        (("experiment", "judge", FILE, "--against", "right"), "name a grader that is one: good"),
+        (("experiment", "judge", FILE, "good", "--against", "none.csv"), "none.csv"),
+        (
+            ("experiment", "judge", FILE, "good", "--against", "right", "--variant", "longr"),
+            "no variant 'longr'",
+        ),
+        (("experiment", "what-if", FILE, "--variant", "longr"), "no variant 'longr'"),
+        (("experiment", "what-if", FILE, "--loop", "polsh"), "no loop 'polsh'"),
         (("experiment", "report", FILE, "--cases", "longr"), "no variant 'longr'"),
         (("experiment", "gate", FILE, "--variant", "longr", "--against", "base"), "'longr'"),
         (("experiment", "gate", FILE, "--against", "longr"), "did you mean 'longer'?"),

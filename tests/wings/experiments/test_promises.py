@@ -104,7 +104,7 @@ def test_what_if_equals_runs_over_http_to_the_dollar(model: str) -> None:
     for name, rule in rules.items():
         until = ("--until", json.dumps(rule["until"])) if "until" in rule else ()
         words = ("--at-most", str(rule["at_most"]), "--return", rule.get("return", "last"), *until)
-        swept = run_json("what-if", FILE, *words)["rules"]
+        swept = run_json("experiment", "what-if", FILE, *words)["rules"]
         got = [row for row in swept if row["at_most"] == rule["at_most"]]
         wanted = (real[name]["grade"]["value"], real[name]["cost_usd"]["value"])
         got = [(row["grade"], row["cost_usd"], row["iterations"]) for row in got]

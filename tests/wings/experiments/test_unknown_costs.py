@@ -56,9 +56,11 @@ def test_a_model_without_a_price_costs_what_nobody_knows(model: str) -> None:
     assert "cost times" not in gate
     assert "costs are not compared: a model has no price" in gate
 
-    base, found = (run_json("what-if", FILE, *more) for more in ((), OTHER))
-    table = whorl("what-if", FILE, *OTHER, "--svg", "rules.svg").stdout
-    rules = list(csv.DictReader(whorl("what-if", FILE, *OTHER, "--csv").stdout.splitlines()))
+    base, found = (run_json("experiment", "what-if", FILE, *more) for more in ((), OTHER))
+    table = whorl("experiment", "what-if", FILE, *OTHER, "--svg", "rules.svg").stdout
+    rules = list(
+        csv.DictReader(whorl("experiment", "what-if", FILE, *OTHER, "--csv").stdout.splitlines())
+    )
     for each, is_priced in ((base, True), (found, False)):
         rows = [*each["rules"], *each["ideal"].values()]
         assert each["rules"]
@@ -72,11 +74,11 @@ def test_a_model_without_a_price_costs_what_nobody_knows(model: str) -> None:
     assert {one["cost_usd"] for one in rules} == {""}
     assert {one["grade"] for one in rules} != {""}
     assert "$" not in Path("rules.svg").read_text()
-    assert "not known" not in whorl("what-if", FILE).stdout
+    assert "not known" not in whorl("experiment", "what-if", FILE).stdout
 
-    asked = ("what-if", row["run"], "--at-most", "1")
+    asked = ("experiment", "what-if", row["run"], "--at-most", "1")
     told, (found,) = whorl(*asked).stdout, run_json(*asked)
-    several = whorl("what-if", row["run"], *asked[1:]).stdout
+    several = whorl("experiment", "what-if", row["run"], *asked[1:]).stdout
     (one,) = csv.DictReader(whorl(*asked, "--csv").stdout.splitlines())
     assert told.count("cost not known") == 2
     assert "$" not in told + several
@@ -97,7 +99,7 @@ def test_a_judge_without_a_price_costs_its_loop_what_nobody_knows(model: str) ->
     rule = 'until: [{judge: {question: "It is short", of: write}}], at_most: 2'
     variant = f"variants:\n  other: {{model: unlisted, loops: {{polish: {{{rule}}}}}}}\n"
     _run(model, EXPERIMENT.replace(VARIANTS, variant))
-    asked = ("judge", FILE, "--against", "grade", *OTHER)
+    asked = ("experiment", "judge", FILE, "--against", "grade", *OTHER)
 
     found, told = run_json(*asked), whorl(*asked).stdout
 
@@ -112,7 +114,7 @@ def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(model: st
     Path("own.yaml").write_text(unlisted)
     Path("both.yaml").write_text(unlisted.replace("outputs", "  b: {ask: Write}\noutputs"))
     found = run_json("run", "own.yaml")
-    row, total = run_json("ls")[0], run_json("cost")["total"]
+    row, total = run_json("ls")[0], run_json("runs", "cost")["total"]
 
     for usage in (found["usage"], found["loops"][0]["usage"], row, total):
         assert (usage["cost_usd"], usage["unpriced_calls"]) == (None, 2)

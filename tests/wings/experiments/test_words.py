@@ -53,7 +53,7 @@ def test_a_report_says_who_grades_which_cases_differ_and_what_to_ask_next() -> N
     Path(FILE).write_text(PLAIN)
     run_json("experiment", "run", FILE)
     title = "guess: loop polish of longer, 12 runs; "
-    assert whorl("what-if", FILE, "--variant", "longer").stdout.startswith(title)
+    assert whorl("experiment", "what-if", FILE, "--variant", "longer").stdout.startswith(title)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.99])
@@ -93,7 +93,7 @@ def test_a_trial_that_a_person_steers_is_left_out_and_named() -> None:
     words = f"1 trial was steered by a person and is left out: {row['run']}"
     assert words in after["notes"]
     assert words in whorl("experiment", "report", FILE).stdout.splitlines()
-    assert words in run_json("what-if", FILE, "--variant", "longer")["words"]
+    assert words in run_json("experiment", "what-if", FILE, "--variant", "longer")["words"]
     assert row["run"] not in [each["run"] for each in after["rows"]]
     assert after["is_complete"]
     assert [one["variants"]["longer"]["cases"] for one in (before, after)] == [12, 11]
@@ -114,10 +114,10 @@ def test_the_best_iteration_is_told_by_the_score_of_the_file_and_rules_can_be_pa
     run = run_json("experiment", "run", FILE)["rows"][0]["run"]
     rule = ("--until", "review.score > 1", "--at-most", "5")
 
-    (best,) = run_json("what-if", run, *rule, "--return", "best", "--check", "1")
-    (last,) = run_json("what-if", run, *rule, "--return", "last", "--check", "1")
+    (best,) = run_json("experiment", "what-if", run, *rule, "--return", "best", "--check", "1")
+    (last,) = run_json("experiment", "what-if", run, *rule, "--return", "last", "--check", "1")
     rule = ("--until", "review.score > 0.6", "--at-most", "5", "--return", "best")
-    lines = re.findall("to use it: (.*)", whorl("what-if", FILE, *rule).stdout)
+    lines = re.findall("to use it: (.*)", whorl("experiment", "what-if", FILE, *rule).stdout)
     indented = "\n      ".join(lines)
     Path("guess.yaml").write_text(FLOW.replace("      at_most: 2\n", "").replace(SCORE, indented))
 
@@ -130,11 +130,11 @@ def test_the_best_iteration_is_told_by_the_score_of_the_file_and_rules_can_be_pa
 def test_a_plateau_watches_the_score_of_the_file() -> None:
     _score("0.1", "0.3", "0.2", "0.8", "0.7")
     run_json("experiment", "run", FILE)
-    swept = {row["rule"]: row for row in run_json("what-if", FILE)["rules"]}
+    swept = {row["rule"]: row for row in run_json("experiment", "what-if", FILE)["rules"]}
     rule = ("--until", "{plateau: {patience: 1}}", "--at-most", "5", "--return", "best")
 
-    done = whorl("what-if", FILE, *rule, "--check", "12")
-    asked = {row["rule"]: row for row in run_json("what-if", FILE, *rule)["rules"]}
+    done = whorl("experiment", "what-if", FILE, *rule, "--check", "12")
+    asked = {row["rule"]: row for row in run_json("experiment", "what-if", FILE, *rule)["rules"]}
 
     name = "plateau 1, at_most 5, best"
     assert "12 answers replayed through the engine: all the same" in done.stderr
@@ -151,7 +151,7 @@ def test_a_loop_without_a_score_has_no_best_iteration() -> None:
     Path(FILE).write_text(EXPERIMENT.replace(", return: best", ""))
     run_json("experiment", "run", FILE)
     for rule in (("--return", "best"), ("--until", "{plateau: {patience: 1}}")):
-        refused.append(whorl("what-if", FILE, "--at-most", "3", *rule))
+        refused.append(whorl("experiment", "what-if", FILE, "--at-most", "3", *rule))
 
     for done in refused:
         assert done.exit_code == 2

@@ -186,7 +186,7 @@ def test_decisions_judges_and_failures_are_saved(project: Path, whorl: Whorl) ->
         "outputs: {x: '{{ again.w }}'}\n"
     )
     assert whorl("run", "all.yaml").code == 4
-    assert whorl("approve", "last").code == 0
+    assert whorl("runs", "approve", "last").code == 0
     whorl("test all.yaml --run last --save saved.test.yaml").ends(0)
     text = (project / "saved.test.yaml").read_text()
 
@@ -202,4 +202,4 @@ def test_a_project_without_tests_says_how_to_write_one(whorl: Whorl) -> None:
 
 
 def test_the_schema_is_for_editors(whorl: Whorl) -> None:
-    assert json.loads(whorl("schema", "--tests").out) == SCHEMA
+    assert json.loads(whorl("file", "schema", "--tests").out) == SCHEMA

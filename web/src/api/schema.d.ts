@@ -1257,7 +1257,7 @@ export interface paths {
         put?: never;
         /**
          * Take Webhook
-         * @description Starts the workflow that a hook was made for (`whorl hook add`); signed by its own secret.
+         * @description Starts the workflow that a hook was made for (`whorl server hook add`); signed by its own secret.
          *
          *     The body has inputs by name, or is the main one. The same call is answered with the same run,
          *     however often it comes. 401: the signature is wrong or too old. 429: too many calls.
@@ -1944,7 +1944,7 @@ export interface components {
         Fault: {
             /**
              * Code
-             * @description a stable code; `whorl explain CODE` says more
+             * @description a stable code; `whorl help CODE` says more
              */
             code: string;
             /** Column */

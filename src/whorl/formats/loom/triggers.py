@@ -54,7 +54,9 @@ _NOT_WATCHED = {
     "other": "its events are not watched here",
 }
 _BY_HAND = "start it with `whorl run`, or call the address that `whorl serve` has for it"
-_OTHER_RULE = "write a recurrence such as every 2 days; `whorl schedule add` knows other rules"
+_OTHER_RULE = (
+    "write a recurrence such as every 2 days; `whorl server schedule add` knows other rules"
+)
 _STAND_IN = "set in [connectors] of whorl.toml who answers for it; or "
 # What `operationOptions` of a trigger are carried out, or change nothing here.
 _OPTIONS = frozenset(

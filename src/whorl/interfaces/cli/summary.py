@@ -168,7 +168,7 @@ def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
     yield f"error[{error['code']}]: {carrying(safe(words))}{place}"
     root = root_code(error)
     if root != error["code"]:
-        yield f"  it comes from {root}: `whorl explain {root}`"
+        yield f"  it comes from {root}: `whorl help {root}`"
 
 
 def gate_lines(gate: dict[str, Any]) -> Iterator[str]:

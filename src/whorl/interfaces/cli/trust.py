@@ -83,7 +83,7 @@ def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool =
     known = known_tools(project)
     for name in names:
         if name not in known.names():
-            advice = did_you_mean(name, known.names()) or "`whorl tools ls` lists them"
+            advice = did_you_mean(name, known.names()) or "`whorl project tools ls` lists them"
             raise UsageError(f"no tool {name!r} is known", help=advice)
     changes = [change for change in known.changes() if not names or change.name in names]
     for change in changes:

@@ -84,7 +84,7 @@ class Diagnostic(Closed):
 class Fault(Closed):
     """What went wrong, and what to do."""
 
-    code: str = Field(description="a stable code; `whorl explain CODE` says more")
+    code: str = Field(description="a stable code; `whorl help CODE` says more")
     message: str
     help: str = ""
     diagnostics: list[Diagnostic] | None = Field(

@@ -91,7 +91,7 @@ class Servers:
         known, are_named = self._known(), server.tools is not None
         waiting = known.changed(name, tools, are_named=are_named) if known is not None else {}
         for tool, why in waiting.items():
-            advice = f"`whorl tools accept {tool}` shows the difference and asks"
+            advice = f"`whorl project tools accept {tool}` shows the difference and asks"
             words = f"tool {tool.partition('/')[2]!r} of MCP server {name!r} {why}; {advice}"
             raise ProviderError(words, code="P126")
         return tools

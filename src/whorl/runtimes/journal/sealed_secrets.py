@@ -203,7 +203,7 @@ def _kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str
     if code in _OUR_WORDS or (detail.get(MARK) is True and message.endswith(_IS_HIDDEN)):
         return message
     status, exit_code = detail.get("status"), detail.get("exit_code")
-    kind = f"it failed, see `whorl explain {code}`"
+    kind = f"it failed, see `whorl help {code}`"
     if isinstance(status, int):
         kind = f"it gave status {status}"
     elif code == "P109" and isinstance(exit_code, int):

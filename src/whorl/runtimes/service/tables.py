@@ -151,7 +151,7 @@ class Tokens:
 
         def apply(connection: apsw.Connection) -> str:
             if any(known.is_valid(now) for known in _named(connection, name)):
-                advice = f"`whorl token rotate {name}` gives it a new one"
+                advice = f"`whorl server token rotate {name}` gives it a new one"
                 raise UsageError(f"there is a token {name!r} already", help=advice)
             connection.execute("DELETE FROM tokens WHERE name = ?", (name,))
             return _add(connection, name, role, now, expires_s)
@@ -179,7 +179,7 @@ class Tokens:
 
     def _unknown(self, name: str) -> UsageError:
         names = sorted({token.name for token in self.all()})
-        hint = did_you_mean(name, names) or "`whorl token ls` lists them"
+        hint = did_you_mean(name, names) or "`whorl server token ls` lists them"
         return UsageError(f"there is no token {name[:80]!r}", help=hint, code="W902")
 
 

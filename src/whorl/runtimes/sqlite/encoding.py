@@ -181,7 +181,7 @@ def remembered(key: str, texts: Iterable[str]) -> list[Json]:
         return [from_text(text) for text in texts]
     except Unreadable as error:
         words = f"what is remembered under {key!r} cannot be read: {error}"
-        advice = f"delete it with `whorl memory rm {key}`"
+        advice = f"delete it with `whorl project memory rm {key}`"
         raise StoreError(words, help=advice, code="R903") from error
 
 

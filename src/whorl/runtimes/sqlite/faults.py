@@ -22,7 +22,7 @@ _ROOM_BYTES_MIN: Final = 64 * 1024
 DO_AGAIN = "then do it again"
 _RETRY = f"{DO_AGAIN}: what was acknowledged is stored"
 _FULL = ("has no room to grow: the disk is full", f"free some space, {_RETRY}")
-DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
+DOCTOR = "`whorl project doctor` names what is damaged; restore a backup with `whorl project restore FILE`"
 _WORDS: dict[int, tuple[str, str]] = {
     apsw.SQLITE_FULL: _FULL,
     apsw.SQLITE_IOERR: (
@@ -68,7 +68,7 @@ def is_of_reading(error: apsw.Error) -> bool:
 
 
 def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreError:
-    usual = ("cannot be used", "run `whorl doctor` to look at the store")
+    usual = ("cannot be used", "run `whorl project doctor` to look at the store")
     code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
     if is_fsync_fault(error):
         code, what = "R905", "did not reach the disk (fsync failed)"
@@ -120,7 +120,9 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
     words = f"{place}: {what}"
-    advice = "use the version of Whorl that wrote it, or restore a backup: `whorl restore FILE`"
+    advice = (
+        "use the version of Whorl that wrote it, or restore a backup: `whorl project restore FILE`"
+    )
     return StoreError(words, help=DOCTOR if code == "R906" else advice, code=code)
 
 
@@ -145,7 +147,9 @@ def check_log(path: str) -> None:
     if os.path.exists(path) and os.path.getsize(path):
         return
     words = f"the store {path!r} is empty or gone, and its log is not: {log!r}"
-    remedy = "restore a backup with `whorl restore FILE` (--force where the file is there), or "
+    remedy = (
+        "restore a backup with `whorl project restore FILE` (--force where the file is there), or "
+    )
     remedy += "move the log away to begin without what was stored"
     raise StoreError(words, code="R906", help=remedy)
 
@@ -157,7 +161,7 @@ def closed(path: str) -> StoreError:
 def strange(path: str) -> UsageError:
     """Why a store that this user has not made is not written, and nothing in it counts."""
     words = f"you have not made the store {safe(path)!r} here: it is history, to be read only"
-    advice = "`whorl adopt` copies its runs into a store of your own; if it is yours and was moved,"
+    advice = "`whorl project adopt` copies its runs into a store of your own; if it is yours and was moved,"
     folder = shlex.quote(os.path.dirname(os.path.abspath(path)))
     advice += f" set WHORL_HOME={folder} in the environment"
     return UsageError(words, help=advice, code="W908")

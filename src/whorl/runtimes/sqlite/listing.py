@@ -239,7 +239,7 @@ class RunListing(StorePart):
             return self._shown(row)
         except StoreError as fault:
             name = row[1] if len(row) > 1 and isinstance(row[1], str) else f"number-{row[0]}"
-            words = f"{fault}; `whorl doctor` says more"
+            words = f"{fault}; `whorl project doctor` says more"
             return RunRow(RunId(name), "(damaged)", "failed", "", "", 0.0, 0.0, error=words)
 
     def _shown(self, row: tuple[Any, ...]) -> RunRow:

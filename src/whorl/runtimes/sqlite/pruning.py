@@ -127,7 +127,7 @@ class Pruning(RunListing):
         row = self.run(run)
         is_over = row.status in _OVER
         if not is_over and not any(is_of_run(fault, run) for fault in self.check()):
-            words, advice = f"run {run} has not ended", f"`whorl cancel {run}` ends it"
+            words, advice = f"run {run} has not ended", f"`whorl runs cancel {run}` ends it"
             raise UsageError(words, help=advice, code="W905")
         pruned = await self._delete([row], self.clock() + 1.0, dry_run=dry_run)
         if not pruned.runs:

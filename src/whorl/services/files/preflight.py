@@ -163,7 +163,7 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
         words = [f"step {name.path!r} {name.message}" for name in missing[:MISSING_SHOWN]]
         more = len(missing) - len(words)
         words += [f"and {more} more"] if more else []
-        advice = "`whorl doctor` shows what is configured"
+        advice = "`whorl project doctor` shows what is configured"
         raise UsageError("; ".join(words), help=advice, code=missing[0].code)
 
 

@@ -1,4 +1,4 @@
-"""`whorl schedule` and `whorl hook`: workflows that the clock or other systems start."""
+"""`whorl server schedule` and `whorl server hook`: workflows that the clock or other systems start."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def schedule() -> None:
     """Let the clock start workflows; a server (`whorl serve`) does it.
 
     \b
-      whorl schedule add digest.yaml --cron "0 7 * * mon-fri" --zone Europe/Berlin
-      whorl schedule ls
+      whorl server schedule add digest.yaml --cron "0 7 * * mon-fri" --zone Europe/Berlin
+      whorl server schedule ls
     """
 
 
@@ -87,8 +87,8 @@ def schedule_add(
     """Start FILE whenever the clock says so. TEXT is its main input.
 
     \b
-      whorl schedule add digest.yaml --cron "30 2 * * *" --zone Europe/Berlin
-      whorl schedule add poll.yaml --every 15m --overlap queue -i source=inbox
+      whorl server schedule add digest.yaml --cron "30 2 * * *" --zone Europe/Berlin
+      whorl server schedule add poll.yaml --every 15m --overlap queue -i source=inbox
     """
     read = project.read(project.locate(file), workflow).workflow
     new = NewSchedule(
@@ -129,7 +129,7 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
         print_json([document(each) for each in listed])
         return
     if not listed:
-        say("no schedules yet; make one with `whorl schedule add FILE --cron EXPR`")
+        say("no schedules yet; make one with `whorl server schedule add FILE --cron EXPR`")
         return
     head = ("NAME", "WHEN", "NEXT", "LAST", "FILE")
     print_lines(table([head, *(_row(project, each) for each in listed)]))
@@ -142,9 +142,9 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
 @click.argument("name")
 @located
 def schedule_pause(project: Project, *, name: str) -> None:
-    """Pause a schedule: it starts nothing until `whorl schedule resume`."""
+    """Pause a schedule: it starts nothing until `whorl server schedule resume`."""
     _change(project, lambda schedules: schedules.table.pause(name, paused=True))
-    say(f"{name} is paused; go on with `whorl schedule resume {name}`")
+    say(f"{name} is paused; go on with `whorl server schedule resume {name}`")
 
 
 @schedule.command(name="resume")
@@ -176,7 +176,7 @@ def schedule_rm(project: Project, *, name: str) -> None:
 
 def _who(project: Project) -> str:
     if project.is_on_cluster:
-        return "Temporal and a worker of this project: `whorl worker`"
+        return "Temporal and a worker of this project: `whorl server worker`"
     return "a server of this store: `whorl serve`"
 
 
@@ -218,7 +218,7 @@ def document(each: Listed) -> dict[str, object]:
     }
 
 
-# `whorl hook`: addresses that other systems call to start a workflow, each with a secret.
+# `whorl server hook`: addresses that other systems call to start a workflow, each with a secret.
 
 
 @click.group(cls=CommandGroup)
@@ -226,9 +226,9 @@ def hook() -> None:
     """Make addresses that start workflows, for other systems to call.
 
     \b
-      whorl hook add review.yaml
-      whorl hook add review.yaml --name pushes --github
-      whorl hook ls
+      whorl server hook add review.yaml
+      whorl server hook add review.yaml --name pushes --github
+      whorl server hook ls
 
     `whorl serve` answers at them; `url` of [server] in whorl.toml says how others reach it.
     """
@@ -267,7 +267,7 @@ def hook_ls(project: Project, *, as_json: bool) -> None:
         print_json([_shown(project, row) for row in rows])
         return
     if not rows:
-        say("no hooks yet; make one with `whorl hook add FILE`")
+        say("no hooks yet; make one with `whorl server hook add FILE`")
         return
     now = time.time()
     cells = [
@@ -318,7 +318,7 @@ def _tell(project: Project, row: HookRow, secret: str, *, as_json: bool) -> None
         return
     echo(_address(project, row))
     echo(secret)
-    say("the secret is shown this once; `whorl hook rotate` makes another one")
+    say("the secret is shown this once; `whorl server hook rotate` makes another one")
 
 
 def _shown(project: Project, row: HookRow) -> dict[str, Any]:

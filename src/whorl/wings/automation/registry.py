@@ -216,7 +216,7 @@ def lets_triggers(project: Project) -> bool:
 
 
 def not_let(name: str) -> str:
-    return f"{_NOT_LET}: `whorl schedule resume {name}`"
+    return f"{_NOT_LET}: `whorl server schedule resume {name}`"
 
 
 def _rule_of_trigger(workflow: Workflow, now: float) -> dict[str, Json] | None:

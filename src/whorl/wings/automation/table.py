@@ -113,7 +113,7 @@ class NameTaken(UsageError):
     """There is a schedule of that name already."""
 
     def __init__(self, name: str) -> None:
-        advice = f"choose another --name, or `whorl schedule rm {name}` first"
+        advice = f"choose another --name, or `whorl server schedule rm {name}` first"
         super().__init__(f"there is a schedule {name!r} already", help=advice)
 
 
@@ -130,7 +130,7 @@ class ScheduleTable:
         """The schedule of that name; raises UsageError W902 where there is none."""
         known = {schedule.name: schedule for schedule in self.all()}
         if name not in known:
-            hint = did_you_mean(name, known) or "`whorl schedule ls` lists them"
+            hint = did_you_mean(name, known) or "`whorl server schedule ls` lists them"
             raise UsageError(f"there is no schedule {name[:80]!r}", help=hint, code="W902")
         return known[name]
 
@@ -180,7 +180,9 @@ class ScheduleTable:
         known = self.named(name)
         if known.trigger:
             words = f"the schedule {name!r} is the trigger of {known.file}"
-            raise UsageError(words, help=f"`whorl schedule pause {name}`, or change the file")
+            raise UsageError(
+                words, help=f"`whorl server schedule pause {name}`, or change the file"
+            )
 
         def apply(connection: apsw.Connection) -> None:
             own = "(SELECT id FROM schedules WHERE name = ?)"

@@ -100,7 +100,7 @@ def _secrets_of(row: HookRow, seals: Seals, now: float) -> list[str]:
         return [seals.open(text, "hook", row.name) for text in sealed]
     except StoreError as fault:
         words = f"the secret of hook {row.name!r} cannot be opened with the key that is here"
-        advice = f"restore the key, or make another secret: `whorl hook rotate {row.name}`"
+        advice = f"restore the key, or make another secret: `whorl server hook rotate {row.name}`"
         raise StoreError(words, code=fault.code, help=advice) from fault
 
 
@@ -145,7 +145,7 @@ async def add_hook(
     row = HookRow(chosen, str(path.relative_to(root)), workflow, form, time.time(), sealed)
     if not await store.add_hook(row):
         words = f"there is a hook {chosen!r} already"
-        raise UsageError(words, help="give another one with --name, or see `whorl hook ls`")
+        raise UsageError(words, help="give another one with --name, or see `whorl server hook ls`")
     return row, secret
 
 
@@ -162,6 +162,6 @@ def known_hook(store: SqliteStore, name: str) -> HookRow:
     row = store.hook(name)
     if row is None:
         advice = did_you_mean(name, [each.name for each in store.hooks()])
-        advice = advice or "`whorl hook ls` lists them"
+        advice = advice or "`whorl server hook ls` lists them"
         raise UsageError(f"there is no hook {name[:80]!r}", help=advice)
     return row

@@ -1,4 +1,4 @@
-"""`whorl worker`: drives the runs of a cluster, and makes their calls."""
+"""`whorl server worker`: drives the runs of a cluster, and makes their calls."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
     """Do the work of a cluster here, with the providers and permissions of this project.
 
     \b
-      whorl worker
-      whorl worker --queue builders --calls-only
-      whorl worker --setup
+      whorl server worker
+      whorl server worker --queue builders --calls-only
+      whorl server worker --setup
 
     Any number of workers share the work. Ctrl-C or SIGTERM: it takes nothing new, waits for the
     calls that are under way, and leaves. Needs [runtime] kind = "temporal" in whorl.toml.

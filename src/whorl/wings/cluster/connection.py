@@ -170,5 +170,7 @@ def answering(settings: TemporalSettings) -> Iterator[None]:
         yield
     except RPCError as fault:
         words = f"Temporal at {settings.address!r} has refused: {fault}"
-        advice = "check [runtime.temporal]; a `whorl worker` sets up what the namespace lacks"
+        advice = (
+            "check [runtime.temporal]; a `whorl server worker` sets up what the namespace lacks"
+        )
         raise StoreError(words, code="R922", help=advice) from fault

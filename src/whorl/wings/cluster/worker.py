@@ -93,7 +93,11 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
     with answering(settings):
         missing = await missing_attributes(client)
         yield "Temporal", True, f"{settings.address}, namespace {settings.namespace!r}"
-        words = f"{', '.join(missing)} missing: `whorl worker --setup`" if missing else "are there"
+        words = (
+            f"{', '.join(missing)} missing: `whorl server worker --setup`"
+            if missing
+            else "are there"
+        )
         yield "search attributes", not missing, words
         if (storage := place_of(settings)) is not None:
             yield "values", *await place_finding(storage, settings.values)
@@ -103,7 +107,9 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
             has_any = await has_pollers(client, queue, is_of_calls=is_of_calls)
             what = "calls" if is_of_calls else f"runs of behaviour {BEHAVIOUR}"
             option = "" if queue in (runs, settings.queue) else f" --queue {queue} --calls-only"
-            words = "workers poll it" if has_any else f"start a worker: `whorl worker{option}`"
+            words = (
+                "workers poll it" if has_any else f"start a worker: `whorl server worker{option}`"
+            )
             yield f"queue {queue}", has_any, f"{what}: {words}"
 
 

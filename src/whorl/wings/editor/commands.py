@@ -94,13 +94,13 @@ def edit(
     """Change a workflow file by operations; everything else in it stays byte for byte.
 
     \b
-      whorl edit polish.yaml set polish/write ask "Write {{ task }}"
-      whorl edit polish.yaml set polish repeat.at_most:=7
-      whorl edit polish.yaml add ask --into polish --after polish/write --name check
-      whorl edit polish.yaml wrap write review --name polish --until review.approved --at-most 5
-      whorl edit polish.yaml rename polish/write draft
-      whorl edit polish.yaml --list             # its steps, with their paths
-      whorl edit polish.yaml                    # the page, with the file in the editor
+      whorl file edit polish.yaml set polish/write ask "Write {{ task }}"
+      whorl file edit polish.yaml set polish repeat.at_most:=7
+      whorl file edit polish.yaml add ask --into polish --after polish/write --name check
+      whorl file edit polish.yaml wrap write review --name polish --until review.approved --at-most 5
+      whorl file edit polish.yaml rename polish/write draft
+      whorl file edit polish.yaml --list             # its steps, with their paths
+      whorl file edit polish.yaml                    # the page, with the file in the editor
 
     Operations: set, unset, rewrite, open, add, remove, move, rename, wrap, unwrap, connect,
     disconnect, place, extract, inline. The exit code is 2 when one is refused; the file is then as
@@ -306,7 +306,7 @@ def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
         case "place", [at, x, y]:
             made = {"at": at, "x": _number(x), "y": _number(y)}
         case _:
-            raise UsageError(f"{word!r} takes {_USAGE[word]}", help="see `whorl edit --help`")
+            raise UsageError(f"{word!r} takes {_USAGE[word]}", help="see `whorl file edit --help`")
     return {"operation": word, **made}
 
 
@@ -360,7 +360,7 @@ def try_command(
       whorl try polish.yaml --at polish/review --value write="A draft."
 
     A try is a run: it is journalled and has a budget of $0.25 unless you say otherwise. `whorl ls`
-    and `whorl cost` leave it out unless you ask (--all). Pins of the page hold for each try.
+    and `whorl runs cost` leave it out unless you ask (--all). Pins of the page hold for each try.
     """
     path = project.locate(file)
     if is_code(path) and not os.path.exists(path):

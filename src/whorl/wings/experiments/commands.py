@@ -57,7 +57,7 @@ def experiment() -> None:
 
     \b
       whorl experiment run polish.experiment.yaml
-      whorl what-if polish.experiment.yaml
+      whorl experiment what-if polish.experiment.yaml
     """
 
 
@@ -511,8 +511,8 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     Of a --workflow: over all of its recorded runs.
 
     \b
-      whorl what-if last --at-most 3 --until "review.approved" --return best
-      whorl what-if polish.experiment.yaml
+      whorl experiment what-if last --at-most 3 --until "review.approved" --return best
+      whorl experiment what-if polish.experiment.yaml
     """
     is_experiment = len(what) == 1 and is_file(project, what[0])
     if is_experiment:
@@ -621,8 +621,8 @@ def judge(
     """Show how far the judge of a loop, or of a grader, can be trusted.
 
     \b
-      whorl judge polish.experiment.yaml --against right
-      whorl judge polish.experiment.yaml --against labels.csv
+      whorl experiment judge polish.experiment.yaml --against right
+      whorl experiment judge polish.experiment.yaml --against labels.csv
     """
     from whorl.wings.experiments.judge import FileLabels, check_judged, judge_of
 

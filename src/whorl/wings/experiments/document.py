@@ -334,7 +334,9 @@ class _Reader:
             raise _invalid(CODE, "an experiment file is an object", root.span)
         if "experiment" not in root:
             words = "this is not an experiment file, which has `experiment: 1` at its top"
-            advice = "`whorl what-if --workflow NAME --at-most 3` asks the runs of a workflow"
+            advice = (
+                "`whorl experiment what-if --workflow NAME --at-most 3` asks the runs of a workflow"
+            )
             raise _invalid(CODE, words, root.span, advice)
         given = self._fields(root, FIELDS, "the experiment")
         for name in ("workflow", "cases", "grade"):

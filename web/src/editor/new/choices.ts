@@ -80,6 +80,6 @@ export function commandOf(beginning: Beginning, file: string): string {
     case "copy":
       return `cp ${quoted(beginning.file)} ${quoted(file)}`;
     case "convert":
-      return `whorl convert ${quoted(beginning.file)} -o ${quoted(file)}`;
+      return `whorl file convert ${quoted(beginning.file)} -o ${quoted(file)}`;
   }
 }

@@ -63,10 +63,10 @@ function Grading({ item, left, onAnswered, onSkip }: GradingProps) {
       <label htmlFor="grading-feedback">Feedback</label>
       <textarea id="grading-feedback" rows={3} value={feedback} onChange={(event) => setFeedback(event.target.value)} />
       <div className="grading-answers">
-        <button type="button" className="button button-main" title={why || `whorl approve ${item.run}`} disabled={state.isBusy || !may} onClick={() => answer(true)}>
+        <button type="button" className="button button-main" title={why || `whorl runs approve ${item.run}`} disabled={state.isBusy || !may} onClick={() => answer(true)}>
           Yes <kbd>y</kbd>
         </button>
-        <button type="button" className="button" title={why || `whorl reject ${item.run}`} disabled={state.isBusy || !may} onClick={() => answer(false)}>
+        <button type="button" className="button" title={why || `whorl runs reject ${item.run}`} disabled={state.isBusy || !may} onClick={() => answer(false)}>
           No <kbd>n</kbd>
         </button>
         <button type="button" className="button button-quiet" onClick={onSkip}>

@@ -128,7 +128,7 @@ function Reliability({ detail: { name, file }, of, against }: { detail: Experime
       <Effect judge={judge} />
       <Disagreements judge={judge} />
       <p className="experiment-notes">
-        The same in a terminal: <code>{words.visible(`whorl judge ${quoted(file ?? name)} ${quoted(of)} --against ${quoted(against)}`)}</code>
+        The same in a terminal: <code>{words.visible(`whorl experiment judge ${quoted(file ?? name)} ${quoted(of)} --against ${quoted(against)}`)}</code>
       </p>
     </>
   );

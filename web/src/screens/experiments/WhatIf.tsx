@@ -170,7 +170,7 @@ function Recommended({ sweep, file }: { sweep: Sweep; file: string }) {
         </p>
       )}
       <p>
-        The same in a terminal: <code>whorl what-if {words.visible(quoted(file))}</code>
+        The same in a terminal: <code>whorl experiment what-if {words.visible(quoted(file))}</code>
       </p>
     </div>
   );

@@ -129,7 +129,7 @@ function readyFor(facts: Facts, rule: Rule): Ready {
   const judges = leaves.flatMap((leaf) => (leaf.kind === "judge" ? [leaf.atom] : []));
   const isTwice = new Set(judges).size < judges.length;
   const hasLimits = Object.keys(rule.limits ?? {}).length > 0;
-  const why = hasLimits ? "for a limit of cost or time, use whorl what-if" : isTwice ? "the rule asks the same judge twice" : "";
+  const why = hasLimits ? "for a limit of cost or time, use whorl experiment what-if" : isTwice ? "the rule asks the same judge twice" : "";
   return { why: obstacleOf(facts, rule) || why, leaves, score: firstScore(rule) };
 }
 

@@ -56,7 +56,7 @@ export function Actions({ id, detail, loop }: { id: string; detail: RunDetail; l
           {detail.status === "failed" ? "Retry what failed" : "Resume"}
         </Action>
       ) : (
-        <Action key="pause" isAway={!can("pause")} isBusy={isBusy} title={`whorl pause ${id}`} onPress={() => steer("pause")}>
+        <Action key="pause" isAway={!can("pause")} isBusy={isBusy} title={`whorl runs pause ${id}`} onPress={() => steer("pause")}>
           Pause
         </Action>
       )}
@@ -69,7 +69,7 @@ export function Actions({ id, detail, loop }: { id: string; detail: RunDetail; l
         {stop?.isStopping ? `Stops after #${stop.number}` : "Stop after this iteration"}
       </Action>
       <span className={can("cancel") ? "" : "is-away"}>
-        <CancelButton label="Cancel" isDisabled={isBusy || !can("cancel")} title={`whorl cancel ${id}`} onCancel={() => steer("cancel")} />
+        <CancelButton label="Cancel" isDisabled={isBusy || !can("cancel")} title={`whorl runs cancel ${id}`} onCancel={() => steer("cancel")} />
       </span>
       <Action isAway={!can("fork") || !hasLoop} onPress={fork}>
         Fork…

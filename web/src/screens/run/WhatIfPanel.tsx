@@ -53,7 +53,7 @@ function Panel({ id, facts }: { id: string; facts: Facts }) {
           <>
             {" "}
             <code>
-              whorl what-if {id} --at-most {rule.at_most} --return {rule.return}
+              whorl experiment what-if {id} --at-most {rule.at_most} --return {rule.return}
             </code>
           </>
         )}

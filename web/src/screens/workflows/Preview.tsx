@@ -82,7 +82,7 @@ function Problems({ item: { file, named }, found, isFatal, onReload }: ProblemsP
             </p>
             {textOf(one) !== undefined && <Excerpt text={textOf(one) ?? ""} problem={one} />}
             {one.help && <p className="help">{words.visible(one.help)}</p>}
-            <Command text={`whorl explain ${one.code}`} />
+            <Command text={`whorl help ${one.code}`} />
           </li>
         ))}
       </ol>

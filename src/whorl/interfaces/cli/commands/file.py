@@ -274,7 +274,7 @@ def import_command(
     """Write the workflows of another program's DATABASE as files into FOLDER.
 
     \b
-      whorl import ~/.ai-studio/data.db flows
+      whorl file import ~/.ai-studio/data.db flows
 
     The database is only read. What a workflow needs is printed as lines for whorl.toml, which
     name the variables to set: no key is copied, and no password of a node.
@@ -317,7 +317,7 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
     """Say what in FILE another system would refuse, or do otherwise.
 
     \b
-      whorl lint workflow.json
+      whorl file lint workflow.json
 
     The exit code is 2 when something would not deploy.
     """
@@ -371,7 +371,7 @@ def convert(project: Project, *, file: str, output: str | None, workflow: str) -
     """Write FILE in the native format.
 
     \b
-      whorl convert flow.json -o flow.yaml
+      whorl file convert flow.json -o flow.yaml
 
     It is the same workflow, with the workflows that FILE calls; no file is overwritten.
     """
@@ -406,9 +406,9 @@ def graph(
     """Draw a workflow FILE. Nothing is run.
 
     \b
-      whorl graph polish.yaml
-      whorl graph polish.yaml --svg -o polish.svg
-      whorl graph polish.yaml --mermaid > polish.mmd
+      whorl file graph polish.yaml
+      whorl file graph polish.yaml --svg -o polish.svg
+      whorl file graph polish.yaml --mermaid > polish.mmd
     """
     from whorl.interfaces.diagrams import svg, text
 
@@ -430,9 +430,9 @@ def schema(*, kind: str | None) -> None:
     """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.
 
     \b
-      whorl schema > whorl.schema.json
-      whorl schema --tests > whorl.test.schema.json
-      whorl schema --config > whorl.toml.schema.json
+      whorl file schema > whorl.schema.json
+      whorl file schema --tests > whorl.test.schema.json
+      whorl file schema --config > whorl.toml.schema.json
     """
     from whorl.interfaces.cli.commands.start import schemas
 

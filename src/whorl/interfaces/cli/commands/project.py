@@ -73,9 +73,9 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
     """Show what the whorl.toml of a folder permits, and trust it as it is.
 
     \b
-      whorl trust
-      whorl trust ../other --yes
-      whorl trust --list
+      whorl project trust
+      whorl project trust ../other --yes
+      whorl project trust --list
 
     PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
     whorl.toml that is not trusted is run, sent or read from the environment.
@@ -156,7 +156,7 @@ def _list_trusted(*, as_json: bool) -> int:
         facts = {"path": path, "sha256": record.digest, "at": record.at, "standing": standing}
         documents.append(facts)
         rows.append((safe(path), ago, _SINCE.get(standing, "")))
-    empty = "nothing is trusted yet; `whorl trust` trusts the folder that you are in"
+    empty = "nothing is trusted yet; `whorl project trust` trusts the folder that you are in"
     print_list(documents, (), rows, as_json=as_json, empty=empty)
     return 0
 
@@ -177,8 +177,8 @@ def tools() -> None:
     """Show what tools of MCP servers say about themselves, and accept what is new or has changed.
 
     \b
-      whorl tools ls
-      whorl tools accept notes/add
+      whorl project tools ls
+      whorl project tools accept notes/add
     """
 
 
@@ -193,7 +193,13 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
     rows = [[safe(f"{name}{'  (to accept)' if name in waiting else ''}")] for name in names]
     empty = "no model was told of a tool yet"
     print_list({"tools": names, "changed": changed}, (), rows, as_json=as_json, empty=empty)
-    say(*(f"next: whorl tools accept {safe(change.name)}" for change in changes if not as_json))
+    say(
+        *(
+            f"next: whorl project tools accept {safe(change.name)}"
+            for change in changes
+            if not as_json
+        )
+    )
 
 
 @tools.command(name="accept")
@@ -204,7 +210,7 @@ def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None
     """Show which tools are new or describe themselves differently than before, and accept that.
 
     \b
-      whorl tools accept notes/add
+      whorl project tools accept notes/add
     """
     if not accept_changes(project, names, yes=yes):
         say("nothing was accepted")
@@ -217,7 +223,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
     """Check the installation, the store, and all that the configuration names.
 
     \b
-      whorl doctor
+      whorl project doctor
 
     Each provider is asked for its models, each MCP server is started and asked for its tools, each
     Python task is imported, and the programs of agents are looked for. No model is asked.
@@ -327,7 +333,7 @@ def memory() -> None:
     """List or delete what loops remember across runs.
 
     \b
-      whorl memory ls
+      whorl project memory ls
     """
 
 
@@ -430,7 +436,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     """Copy the store to FILE while it is in use, and check the copy.
 
     \b
-      whorl backup ~/backups/whorl.db
+      whorl project backup ~/backups/whorl.db
     """
     check_inside(project.root, str(file))
     with closing(project.open_store()) as store:
@@ -438,7 +444,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     _tell(
         copied,
         "checked",
-        "it is not known as yours: `whorl restore` takes its runs as history, and nothing else",
+        "it is not known as yours: `whorl project restore` takes its runs as history, and nothing else",
         as_json=as_json,
     )
 
@@ -451,12 +457,12 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     """Check the backup FILE, and put it in the place of the store.
 
     \b
-      whorl restore ~/backups/whorl.db
+      whorl project restore ~/backups/whorl.db
 
     Runs that were under way when the backup was made, or waited for a person with a time limit, are
     paused: they may have gone on since, and
     `whorl resume` makes again the calls that the backup does not know of, with the same keys.
-    Of a file that is not as `whorl backup` wrote it for you, only runs are taken, as history.
+    Of a file that is not as `whorl project backup` wrote it for you, only runs are taken, as history.
     """
     if project.is_on_cluster:
         # It pauses runs in the copy, and those of a cluster are paused in no copy.
@@ -475,7 +481,7 @@ def adopt(project: Project, *, as_json: bool) -> None:
     """Copy the runs of a store that you have not made into one of your own.
 
     \b
-      whorl adopt
+      whorl project adopt
 
     They come as history that has ended. Tokens, schedules, hooks, memories and runs that wait do
     not come along. The store that was there is kept beside the new one.

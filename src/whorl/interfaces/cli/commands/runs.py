@@ -54,7 +54,7 @@ def pause(project: Project, *, run: str, as_json: bool) -> None:
     """Pause a RUN: what is under way ends, nothing new begins until `whorl resume`.
 
     \b
-      whorl pause last
+      whorl runs pause last
     """
     event = steering.asked("run.paused", {"by": "person"})
     asyncio.run(_stop(project, run, event, "paused", as_json))
@@ -68,7 +68,7 @@ def cancel(project: Project, *, run: str, reason: str, as_json: bool) -> None:
     """End a RUN for good. What it has made so far stays in the store.
 
     \b
-      whorl cancel last --reason "wrong file"
+      whorl runs cancel last --reason "wrong file"
     """
     asyncio.run(_stop(project, run, steering.cancelled(reason), "cancelled", as_json))
 
@@ -113,8 +113,8 @@ async def stop(session: RunSession, run: RunId, *, at: str) -> int:
     """End a loop of a RUN after the iteration that is under way, with what it returns then.
 
     \b
-      whorl stop last
-      whorl stop last --at 'all[2]/polish'
+      whorl runs stop last
+      whorl runs stop last --at 'all[2]/polish'
     """
     return await session.steer(run, steering.stopped(session.store, run, at))
 
@@ -147,8 +147,8 @@ async def approve(
     """Say yes to what a RUN asks: open a gate, or take an iteration, as it is or edited.
 
     \b
-      whorl approve last --feedback "good, but mention the price"
-      whorl approve last --set draft=@better.md
+      whorl runs approve last --feedback "good, but mention the price"
+      whorl runs approve last --set draft=@better.md
     """
     if value is not None and sets:
         raise UsageError("give --set for results of a loop, or --value for what a gate shows")
@@ -169,7 +169,7 @@ async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> 
     """Say no to what a RUN asks: close a gate, or send an iteration back.
 
     \b
-      whorl reject last --feedback "the second paragraph is wrong"
+      whorl runs reject last --feedback "the second paragraph is wrong"
     """
     event = steering.decided(session.store, run, at, approved=False, feedback=feedback)
     return await session.steer(run, event)
@@ -196,11 +196,11 @@ def cost(
     """Show what a RUN, or all runs, cost.
 
     \b
-      whorl cost
-      whorl cost --since 7d --by workflow
-      whorl cost last --by iteration
-      whorl cost "last/all[2]/polish"
-      whorl cost --by day --json
+      whorl runs cost
+      whorl runs cost --since 7d --by workflow
+      whorl runs cost last --by iteration
+      whorl runs cost "last/all[2]/polish"
+      whorl runs cost --by day --json
 
     Each call is counted once, in the full hour in which it ended, and days are those of UTC. Calls
     of models without a known price are counted beside the sum: set prices in [prices.MODEL] of

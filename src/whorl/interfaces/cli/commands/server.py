@@ -180,8 +180,8 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
     """Serve workflows as MCP tools, for any MCP client.
 
     \b
-      whorl mcp polish.yaml research.yaml
-      whorl mcp                       # all workflows of the project's folder and of workflows/
+      whorl server mcp polish.yaml research.yaml
+      whorl server mcp                       # all workflows of the project's folder and of workflows/
 
     A long run answers with its id; the tool whorl_result fetches its result later.
     Needs the extra, from the folder of Whorl's source:
@@ -199,7 +199,9 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
 
     workflows = served_workflows(project, files, workflow)
     if not workflows:
-        raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
+        raise UsageError(
+            "there is no workflow to serve here", help="name files: whorl server mcp FILE..."
+        )
     _warn_of_trust(project)
     say(f"serving {', '.join(workflows)}")
     asyncio.run(serve_stdio(project, workflows, wait))
@@ -254,8 +256,8 @@ def token() -> None:
     """Make tokens for a server of this store, each with a name and a role.
 
     \b
-      whorl token add ci --role run --expires 90d
-      whorl token ls
+      whorl server token add ci --role run --expires 90d
+      whorl server token ls
 
     \b
     read   looks at everything
@@ -276,7 +278,7 @@ def token_add(
     """Make a token and print it, this once: only a hash of it is kept.
 
     \b
-      whorl token add ci --role run --expires 90d
+      whorl server token add ci --role run --expires 90d
     """
     _make(project, name, lambda tokens: tokens.add(name, role, expires), as_json=as_json)
 
@@ -293,7 +295,7 @@ def token_rotate(
     """Make a new token in the place of one, with the same name and role.
 
     \b
-      whorl token rotate ci --grace 1h --expires 90d
+      whorl server token rotate ci --grace 1h --expires 90d
     """
     _make(project, name, lambda tokens: tokens.rotate(name, grace, expires), as_json=as_json)
 
@@ -305,7 +307,7 @@ def token_rm(project: Project, *, name: str) -> None:
     """End a token, and the sessions of the page that were opened with it, at once.
 
     \b
-      whorl token rm ci
+      whorl server token rm ci
     """
     change_store(project, lambda store: Tokens(store).remove(name), create=True)
     say(f"the token {name} was removed")
@@ -328,7 +330,7 @@ def token_ls(project: Project, *, as_json: bool) -> None:
         ("NAME", "ROLE", "MADE", "EXPIRES"),
         rows,
         as_json=as_json,
-        empty="no tokens yet; make one with `whorl token add NAME --role read`",
+        empty="no tokens yet; make one with `whorl server token add NAME --role read`",
     )
 
 
@@ -354,8 +356,8 @@ def audit(project: Project, *, since: float | None, run: str, as_json: bool, **w
     """Show who did what: over HTTP by the token's name, here by `command line USER`.
 
     \b
-      whorl audit --since 7d
-      whorl audit --who ci --json
+      whorl server audit --since 7d
+      whorl server audit --who ci --json
     """
     deeds: list[AuditEntry] = []
     with open_if_any(project, is_needed=bool(run)) as store:

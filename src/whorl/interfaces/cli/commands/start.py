@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.services.files import Editor
 
 _STARTER = """# What workflows of this folder may do, and whom they ask.
-# After a change, `whorl trust` asks you again.
+# After a change, `whorl project trust` asks you again.
 
 [allow]
 commands = {commands}                 # true, or a list of programs: ["pytest", "git"]

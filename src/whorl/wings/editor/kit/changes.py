@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.source.editing.text import Patch, Text
     from whorl.wings.editor.kit.sketch import Keys, Name, Sketch, SketchNode
 
-AS_TEXT = "edit it as text, or make a native copy with `whorl convert`"
+AS_TEXT = "edit it as text, or make a native copy with `whorl file convert`"
 # How many texts are kept as they were read: what one operation gives is what the next one takes.
 _PARSED_MAX = 8
 Widget = Literal["text", "long text", "number", "choice", "boolean", "expression", "json"]
