@@ -1,4 +1,4 @@
-"""`whorl file graph --svg`: well-formed, complete, nothing in it runs or loads, nothing overlaps."""
+"""`whorl file graph --svg`: well-formed, complete, nothing runs or loads, nothing overlaps."""
 
 from __future__ import annotations
 

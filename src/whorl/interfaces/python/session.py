@@ -44,8 +44,8 @@ class Session:
 
     `config` is a whorl.toml, or a table of what would stand in one, `store` a folder or a file;
     without them those of the project that the working folder lies in are used, as on the command
-    line. A whorl.toml that is found there needs `trust=True`, unless `whorl project trust` knows it: until
-    then no run is driven.
+    line. A whorl.toml that is found there needs `trust=True`, unless `whorl project trust` knows
+    it: until then no run is driven.
     """
 
     _origin = "python"

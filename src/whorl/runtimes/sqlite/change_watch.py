@@ -27,8 +27,8 @@ LOOK_EVERY_S: Final = 0.25
 SURE_S: Final = 0.02
 _MAGIC: Final = b"SQLite format 3\x00"
 _ADVICE: Final = (
-    "nothing more is written; put the file back or restore a backup with `whorl project restore FILE`, "
-    "then start again"
+    "nothing more is written; put the file back or restore a backup with "
+    "`whorl project restore FILE`, then start again"
 )
 _NO_INDEX: Final = "has lost the index of its log (the file '-shm' beside it)"
 _START_AGAIN: Final = (

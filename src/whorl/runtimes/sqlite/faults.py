@@ -22,7 +22,10 @@ _ROOM_BYTES_MIN: Final = 64 * 1024
 DO_AGAIN = "then do it again"
 _RETRY = f"{DO_AGAIN}: what was acknowledged is stored"
 _FULL = ("has no room to grow: the disk is full", f"free some space, {_RETRY}")
-DOCTOR = "`whorl project doctor` names what is damaged; restore a backup with `whorl project restore FILE`"
+DOCTOR = (
+    "`whorl project doctor` names what is damaged; restore a backup with "
+    "`whorl project restore FILE`"
+)
 _WORDS: dict[int, tuple[str, str]] = {
     apsw.SQLITE_FULL: _FULL,
     apsw.SQLITE_IOERR: (
@@ -161,7 +164,7 @@ def closed(path: str) -> StoreError:
 def strange(path: str) -> UsageError:
     """Why a store that this user has not made is not written, and nothing in it counts."""
     words = f"you have not made the store {safe(path)!r} here: it is history, to be read only"
-    advice = "`whorl project adopt` copies its runs into a store of your own; if it is yours and was moved,"
+    advice = "`whorl project adopt` copies its runs into one of your own; if it was moved,"
     folder = shlex.quote(os.path.dirname(os.path.abspath(path)))
     advice += f" set WHORL_HOME={folder} in the environment"
     return UsageError(words, help=advice, code="W908")

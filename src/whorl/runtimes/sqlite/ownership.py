@@ -195,8 +195,8 @@ class Ownership:
             raise StoreError(
                 f"run {run!r} is owned by {holder}",
                 code="R902",
-                help=f"watch it with `whorl watch {run}`, steer it from here with `whorl runs pause` or"
-                f" `whorl runs cancel`, or end process {pid} and try again",
+                help=f"watch it with `whorl watch {run}`, steer it with `whorl runs pause` "
+                f"or `whorl runs cancel`, or end process {pid} and try again",
             )
         if self._row is None:
             self._register()

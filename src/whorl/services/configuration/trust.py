@@ -90,8 +90,10 @@ class Judged:
         why = "has changed since you trusted it" if self.standing == "changed" else "is not trusted"
         permits = "; ".join(f"{right.kind}: {right.text}" for right in self.rights[:_SHOWN_MAX])
         more = f"; and {len(self.rights) - _SHOWN_MAX} more" * (len(self.rights) > _SHOWN_MAX)
-        advice = "`whorl project trust` shows all of it and remembers your yes; for one call, or in CI and "
-        advice += f"containers, set {VARIABLE}=1 in the environment"
+        advice = (
+            "`whorl project trust` shows all of it and remembers your yes; for one call, or in CI "
+        )
+        advice += f"and containers, set {VARIABLE}=1 in the environment"
         words = f"{str(self.path)!r} {why}, and would permit {permits}{more}"
         return UsageError(words, help=advice, code="W908")
 

@@ -1,4 +1,4 @@
-"""`whorl server schedule` and `whorl server hook`: workflows that the clock or other systems start."""
+"""`server schedule` and `server hook`: workflows that the clock or other systems start."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ async def take_webhook(
     request: Request,
     name: Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")],
 ) -> Hooked:
-    """Starts the workflow that a hook was made for (`whorl server hook add`); signed by its own secret.
+    """Starts the workflow that a hook was made for (`whorl server hook add`); has its own secret.
 
     The body has inputs by name, or is the main one. The same call is answered with the same run,
     however often it comes. 401: the signature is wrong or too old. 429: too many calls.

@@ -97,7 +97,7 @@ def edit(
       whorl file edit polish.yaml set polish/write ask "Write {{ task }}"
       whorl file edit polish.yaml set polish repeat.at_most:=7
       whorl file edit polish.yaml add ask --into polish --after polish/write --name check
-      whorl file edit polish.yaml wrap write review --name polish --until review.approved --at-most 5
+      whorl file edit polish.yaml wrap write review --until review.approved --at-most 5
       whorl file edit polish.yaml rename polish/write draft
       whorl file edit polish.yaml --list             # its steps, with their paths
       whorl file edit polish.yaml                    # the page, with the file in the editor

@@ -444,7 +444,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     _tell(
         copied,
         "checked",
-        "it is not known as yours: `whorl project restore` takes its runs as history, and nothing else",
+        "it is not known as yours: `whorl project restore` takes its runs as history only",
         as_json=as_json,
     )
 
@@ -459,10 +459,10 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     \b
       whorl project restore ~/backups/whorl.db
 
-    Runs that were under way when the backup was made, or waited for a person with a time limit, are
-    paused: they may have gone on since, and
-    `whorl resume` makes again the calls that the backup does not know of, with the same keys.
-    Of a file that is not as `whorl project backup` wrote it for you, only runs are taken, as history.
+    Runs that were running when the backup was made, or waited for a person with a time limit, are
+    paused: what they have done since is not known, and `whorl resume` repeats calls that the backup
+    does not have, with the same keys. Of a file that is not as `whorl project backup` wrote it for
+    you, only runs are taken, as history.
     """
     if project.is_on_cluster:
         # It pauses runs in the copy, and those of a cluster are paused in no copy.

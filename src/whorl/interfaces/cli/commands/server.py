@@ -181,7 +181,7 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
 
     \b
       whorl server mcp polish.yaml research.yaml
-      whorl server mcp                       # all workflows of the project's folder and of workflows/
+      whorl server mcp                       # those of the project's folder and of workflows/
 
     A long run answers with its id; the tool whorl_result fetches its result later.
     Needs the extra, from the folder of Whorl's source:
