@@ -372,7 +372,7 @@ def test_a_run_that_ended_at_a_limit_is_marked(whorl: Whorl, project: Path) -> N
 
     assert whorl("ls").out.splitlines()[1].startswith("! limit  ")
     whorl("show", "--brief", limited).prints("status:     ! limit\n")
-    whorl("show", limited).prints("! polish  2/2  max_iterations", "! limit  polish  ")
+    whorl("show", limited).prints("! polish  2/2  max_iterations", "status:     ! limit\n")
     assert whorl("why", limited).out.startswith("run retold of polish has succeeded: ! limit\n")
     assert "✓" not in whorl("resume", limited).ends(0, "! limit  polish  ").err
 

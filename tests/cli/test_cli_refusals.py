@@ -49,15 +49,13 @@ project memory ls --store /nonexistent/place | /nonexistent/place
 runs cost --at polish | --at is a place in one run
 serve --port -3 | -3 is not in the range
 resume last | there are no runs yet
-help W444 | no error has the code 'W444'
+help W444 | there is no command, code or function 'W444'
 help W4 | did you mean 'W004'?
 help W04 | did you mean 'W004'?
 help W0044 | did you mean 'W004'?
 help trusted | did you mean W908 (the folder's whorl.toml is not trusted, or its store is
 help xyzzy | such as W004
-help | name the code that is to be explained: a message has it
 project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
-new | `whorl new` lists them
 new --empty nativ | there is no empty file of the dialect 'nativ' | known: native
 file graph polish.yaml --svg --mermaid | exclude each other
 try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
@@ -66,8 +64,8 @@ try flows:essay --at s | error[W900] | 'flows:essay' is written in Python
 file edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
 test polish.yaml gated.yaml | a replay is of one FILE
 rn | there is no command 'rn'; did you mean 'run'?
-statsu | there is no command 'statsu'; did you mean 'status'?
-schdule | did you mean 'schedule'?
+shwo | there is no command 'shwo'; did you mean 'show'?
+schdule | did you mean 'server schedule'?
 experiment rn | there is no command 'rn'; did you mean 'run'? | `whorl experiment --help`
 server hook rotat | there is no command 'rotat'; did you mean 'rotate'? | `whorl server hook --help`
 project memory lss | there is no command 'lss'; did you mean 'ls'? | `whorl project memory --help`
@@ -155,7 +153,7 @@ def test_events_take_no_word_that_is_not_theirs(whorl: Whorl) -> None:
 
 def test_a_project_without_runs_is_no_error(whorl: Whorl) -> None:
     pruned = {"runs": [], "entries": 0, "bytes": 0, "dry_run": False}
-    for line, empty in {"ls": [], "memory ls": [], "prune": pruned}.items():
+    for line, empty in {"ls": [], "project memory ls": [], "project prune": pruned}.items():
         assert whorl(line).ends(0, "no runs yet").out == ""
         assert whorl(f"{line} --json").json == empty
     whorl("runs", "cost").ends(0)
@@ -177,8 +175,8 @@ def test_a_file_that_is_no_workflow_is_told_what_it_is(whorl: Whorl, project: Pa
         ("e.yaml", "experiment: 1\nworkflow: a.yaml\n", "this is an experiment", "experiment run"),
     ):
         (project / name).write_text(text)
-        for command in ("run", "graph"):
-            whorl(command, name).ends(2, f"error[W018]: {what}", advice)
+        for command in ("run", "file graph"):
+            whorl(*command.split(), name).ends(2, f"error[W018]: {what}", advice)
 
 
 def test_a_file_that_is_missing_has_its_near_name(whorl: Whorl, project: Path) -> None:
@@ -277,10 +275,9 @@ def test_looking_means_the_newest_run(whorl: Whorl) -> None:
 )
 def test_a_command_that_changes_a_run_says_which_one_first(whorl: Whorl, line: str) -> None:
     run = whorl("run gated.yaml --json").json["run"]
-    verb, *more = shlex.split(line)
     named = f"'last' is run {run}, gated"
 
-    assert whorl(verb, "last", *more).err.splitlines()[0] == named
+    assert whorl(*shlex.split(line), "last").err.splitlines()[0] == named
     assert named not in whorl("show last --brief").err
     # Whoever gives the id knows it.
     assert "is run" not in whorl("resume", run).err

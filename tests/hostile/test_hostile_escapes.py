@@ -49,17 +49,20 @@ grade: {{"{WRITTEN}": "1 == 1"}}
 """,
     "bad.yaml": f'whorl: 1\nname: "{WRITTEN}"\nsteps: {{"{WRITTEN}": {{"{WRITTEN}": 1}}}}\n',
 }
-LOOKS = """ls; ls --all; ls --json; show last; show last --json; status last; status; why last; cost
-cost last; diff last 1 2; token ls; schedule ls; hook ls; memory ls; memory show k; experiment ls
-audit; audit --json; trust; doctor; watch last; prune --dry-run --keep 1; tools ls; what-if last
-ls --failed; fork last --at l[1]; schedule show x; token rm nobody; resume --all
-validate n.yaml bad.yaml; graph n.yaml; graph n.yaml --mermaid; graph n.yaml --svg; convert n.yaml
-test n.test.yaml; edit n.yaml; edit n.yaml --list; lint n.yaml --for loom; run n.yaml --dry-run
+LOOKS = """ls; ls --all; ls --json; show last; show last --json; show last --brief; show --brief
+why last; runs cost; runs cost last; diff last 1 2; server token ls; server schedule ls
+server hook ls; project memory ls; project memory show k; experiment ls; server audit
+server audit --json; project trust; project doctor; watch last; project prune --dry-run --keep 1
+project tools ls; experiment what-if last; fork last --at l[1]; server schedule show x
+server token rm nobody; resume --all; validate n.yaml bad.yaml; file graph n.yaml
+file graph n.yaml --mermaid; file graph n.yaml --svg; file convert n.yaml; test n.test.yaml
+file edit n.yaml; file edit n.yaml --list; file lint n.yaml --for loom; run n.yaml --dry-run
 experiment run x.experiment.yaml; experiment report x.experiment.yaml
 experiment report x.experiment.yaml --markdown; experiment report x.experiment.yaml --csv
-experiment report x.experiment.yaml --json; what-if x.experiment.yaml; judge x.experiment.yaml
-try n.yaml s; run n.yaml --events; run bad.yaml; run n.yaml -v --json
-run n.yaml -i \x1b]0;PWN=1; run \x1b[2J.yaml; \x1b[2J; show \x1b[2J; explain \x1b[2J"""
+experiment report x.experiment.yaml --json; experiment what-if x.experiment.yaml
+experiment judge x.experiment.yaml; try n.yaml s; run n.yaml --events; run bad.yaml
+run n.yaml -v --json; approve \x1b[2J; eval \x1b[2J; --workflow \x1b[2J
+run n.yaml -i \x1b]0;PWN=1; run \x1b[2J.yaml; \x1b[2J; show \x1b[2J; help \x1b[2J"""
 COMMANDS = [words.strip() for words in re.split(r"[;\n](?!PWN|\x07)", LOOKS)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -113,8 +114,9 @@ def near_command(group: click.Group, ctx: click.Context, word: str) -> str:
         inner = group.get_command(ctx, name) if name in _groups() else None
         if isinstance(inner, click.Group):
             names = {each: f"{name} {each}" for each in inner.list_commands(ctx)} | names
-    begins = (name for name in names if len(word) > 1 and name.startswith(word))
-    return names.get(nearest(word, names) or next(begins, ""), "")
+    short = re.compile(".*".join(map(re.escape, word[:20])), re.IGNORECASE)
+    fitting = sorted(filter(short.match, names), key=len) if len(word) > 1 else []
+    return names.get(nearest(word, names) or next(iter(fitting), ""), "")
 
 
 def _groups() -> Sequence[str]:
