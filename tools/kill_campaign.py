@@ -129,7 +129,7 @@ class Campaign:
         return dict(shown)
 
     def play(self, name: str, key: str, kills: int) -> dict[str, Any]:
-        start = ("run", "gated.yaml" if name == "approve" else "flow.yaml", "--id", key)
+        start = ("run", "gated.yaml" if name == "approve" else "flow.yaml", "--key", key)
         for _ in range(kills):
             self.command(*start, kill=True)
             if name in ("pause", "stop"):

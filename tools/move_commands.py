@@ -107,6 +107,9 @@ class Calls(ast.NodeVisitor):
             if word in ("whorl", "whorl.interfaces.cli"):
                 self._words(elements[at + 1 :])
                 return
+        if words[:1] and OPTIONS.get(str(words[0]), ("no option",))[0] in words:
+            self._words(elements)
+            return
         if not self.is_listed or not elements:
             return
         firsts = [self._first_word(element) for element in elements]

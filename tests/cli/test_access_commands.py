@@ -105,11 +105,13 @@ def commands_of(command: click.Command, path: str = "") -> set[str]:
 
 def test_every_command_looks_or_is_in_the_audit() -> None:
     """What writes files of the person or serves others is not about the runs of a store."""
-    looking = {"ls", "show", "status", "watch", "why", "diff", "cost", "audit", "what-if", "judge"}
-    looking |= {f"{group} ls" for group in ("experiment", "hook", "memory", "schedule", "token")}
-    looking |= {"tools ls", "experiment gate", "experiment report", "doctor", "explain", "schema"}
-    looking |= {"completion"}
-    files = {"convert", "graph", "import", "init", "lint", "new", "templates", "test", "validate"}
-    others = {"backup", "mcp", "serve", "trust", "worker", "experiment drive"}
+    looking = {"ls", "show", "watch", "why", "diff", "runs cost", "server audit", "help"}
+    looking |= {f"server {group} ls" for group in ("hook", "schedule", "token")}
+    looking |= {f"project {words}" for words in ("tools ls", "memory ls", "doctor", "completion")}
+    looking |= {f"experiment {words}" for words in ("ls", "gate", "report", "what-if", "judge")}
+    files = {f"file {name}" for name in ("convert", "graph", "import", "lint", "schema")}
+    files |= {"init", "new", "test", "validate"}
+    others = {"project backup", "project trust", "server mcp", "server worker", "serve"}
+    others |= {"drive", "experiment drive"}
 
     assert commands_of(build_group(COMMANDS)) == set(ACTIONS) | looking | files | others

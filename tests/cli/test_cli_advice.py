@@ -332,8 +332,8 @@ def test_what_is_printed_can_be_asked_for(
     assert least <= addresses
     for address in sorted(addresses):
         place = f"{run}/{address}"
-        for command in ("show", "cost"):
-            whorl(command, place).ends(0)
+        for command in ("show", "runs cost"):
+            whorl(*command.split(), place).ends(0)
         assert whorl("runs", "cost", run, "--at", address).out == whorl("runs", "cost", place).out
         why, diff = whorl("why", place), whorl("diff", place, "1", "1")
         assert why.code == 0 or is_about_no_loop(why), f"why {place}: {why.err}"

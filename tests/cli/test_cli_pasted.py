@@ -34,7 +34,7 @@ _AGAIN = frozenset(
     {"run.resumed", "run.continued", "task.started", "budget.reached", "run.waiting", "warning"}
     | {"run.paused", "loop.continued", "loop.started", "iteration.started", "task.retrying"}
 )
-_LOOKS = ("show", "why", "status", "watch", "explain", "ls", "cost")
+_LOOKS = ("show", "why", "watch", "help", "ls", "cost")
 _ROUNDS = 8
 
 

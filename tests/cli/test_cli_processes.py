@@ -192,7 +192,7 @@ def test_detached_run_goes_on_alone(whorl: Whorl, spawn: Spawn, project: Path) -
 
 
 def test_second_start_with_a_key_attaches_to_the_running_one(whorl: Whorl, spawn: Spawn) -> None:
-    words = ("run", "slow.yaml", "--id", "once", "--json", "--max-iterations", "8")
+    words = ("run", "slow.yaml", "--key", "once", "--json", "--max-iterations", "8")
     with spawn(*words) as owner:
         wait_until(lambda: _iteration(whorl) >= 1)
         second = whorl(*words)

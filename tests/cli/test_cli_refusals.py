@@ -67,11 +67,11 @@ rn | there is no command 'rn'; did you mean 'run'?
 shwo | there is no command 'shwo'; did you mean 'show'?
 schdule | did you mean 'server schedule'?
 experiment rn | there is no command 'rn'; did you mean 'run'? | `whorl experiment --help`
-server hook rotat | there is no command 'rotat'; did you mean 'rotate'? | `whorl server hook --help`
-project memory lss | there is no command 'lss'; did you mean 'ls'? | `whorl project memory --help`
-server schedule pase | there is no command 'pase'; did you mean 'pause'? | `whorl server schedule --help`
-server token rotte | there is no command 'rotte'; did you mean 'rotate'? | `whorl server token --help`
-project tools acept | there is no command 'acept'; did you mean 'accept'? | `whorl project tools --help`
+server hook rotat | no command 'rotat'; did you mean 'rotate'? | `whorl server hook --help`
+project memory lss | no command 'lss'; did you mean 'ls'? | `whorl project memory --help`
+server schedule pase | no command 'pase'; did you mean 'pause'? | `whorl server schedule --help`
+server token rotte | no command 'rotte'; did you mean 'rotate'? | `whorl server token --help`
+project tools acept | no command 'acept'; did you mean 'accept'? | `whorl project tools --help`
 """,
     "run polish.yaml 'a haiku'": """
 show last/polish[2]/wriet | error[W907] | nothing happened at

@@ -76,14 +76,14 @@ def all_told(whorl: Whorl, *given: str) -> str:
     told = []
     for words in (
         ("run", "keyed.yaml", "--dry-run", "--events", *given),
-        ("run", "keyed.yaml", "--events", "--id", "one", *given),
+        ("run", "keyed.yaml", "--events", "--key", "one", *given),
         *COMMANDS,
         ("runs", "approve", "last", "--json"),
         *COMMANDS,
         ("accept", "last", "-n", "1", "--events"),
         ("fork", "last", "--at", "turn[2]", "--json"),
         ("test", "keyed.yaml", "--run", "one", "--save", "keyed.json"),
-        ("test", "keyed.yaml", "--cassette", "keyed.json", "--json"),
+        ("test", "keyed.yaml", "--recording", "keyed.json", "--json"),
     ):
         done = whorl(*words)
         told.append(f"{words} {done.out} {done.err}")
@@ -314,7 +314,7 @@ def test_without_a_key_a_run_ends(
 )
 def test_all_else_says_what_it_needs(whorl: Whorl, lost: Path, words: tuple[str, ...]) -> None:
     run = whorl("ls", "--json").json[0]["run"]
-    done = whorl(words[0], run, *words[1:]).ends(3, ADVICE, "cancelled")
+    done = whorl(*words, run).ends(3, ADVICE, "cancelled")
 
     assert done.out == ""
     assert done.err.startswith("error[R909]: ")

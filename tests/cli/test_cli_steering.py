@@ -196,7 +196,7 @@ def test_a_gate_is_shown_waits_for_one_decision_and_keeps_the_words(whorl: Whorl
     asked = whorl("run gated.yaml").ends(4, "next: whorl runs approve")
     asked.says("check asks: Publish it?\n      draft one")
     assert asked.err.count("Publish it?") == 1
-    for looking in ("status", "show", "why"):
+    for looking in ("show --brief", "show", "why"):
         whorl(looking).prints("check asks: Publish it?", "draft one")
     again = whorl("resume last --json").ends(4).json
     assert again["waiting_for"] == [
@@ -283,7 +283,7 @@ def test_why_a_run_is_paused(whorl: Whorl) -> None:
     done = whorl("run failing.yaml --budget 0.00001 --json").json
 
     assert (done["status"], done["paused_by"]) == ("paused", "budget")
-    for looking in ("why", "status", "show"):
+    for looking in ("why", "show --brief", "show"):
         words = "the cost budget of the run does not allow 'first'"
         whorl(looking).prints(words, "whorl resume")
 
