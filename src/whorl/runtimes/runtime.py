@@ -41,9 +41,11 @@ class Watcher(Protocol):
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """A task has streamed some text."""
+        return
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         """The store cannot be written; the run waits until it can."""
+        return
 
 
 class Runtime(Protocol):
