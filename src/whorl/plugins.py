@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 # A reference: `module:name`.
 Ref: TypeAlias = str
-Group: TypeAlias = Literal[
-    "whorl.tasks", "whorl.providers", "whorl.dialects", "whorl.libraries", "whorl.histories"
-]
+Group: TypeAlias = Literal["whorl.tasks", "whorl.providers", "whorl.dialects", "whorl.libraries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,6 @@ class Wing:
     libraries: Mapping[str, Ref] = field(default_factory=dict)
     # Kinds of tasks, which are performed by whoever performs those of the core.
     tasks: Mapping[str, Ref] = field(default_factory=dict)
-    histories: Mapping[str, Ref] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
     find_named: Ref = ""
     databases: tuple[Database, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
 from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, did_you_mean
@@ -15,12 +15,11 @@ from whorl.source.report import read_text
 from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
     from collections.abc import Mapping as MappingOf
     from typing import Literal
 
     from whorl import ir
-    from whorl.language import Json
 
 
 CALLED_MAX = 100
@@ -74,27 +73,6 @@ class Reader(Protocol):
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads the file; raises InvalidWorkflow once, with everything that is wrong in it."""
-
-
-class History(Protocol):
-    """Tells the history of a run in the shape of another system.
-
-    The run has `run`, `workflow`, `status`, `started_at`, `ended_at`, `input`, `outputs`, `error`;
-    the records are as programs get them, in the order in which their steps began.
-    """
-
-    def __call__(
-        self,
-        run: MappingOf[str, Any],
-        records: Collection[MappingOf[str, Any]],
-        workflow: ir.Workflow,
-        /,
-    ) -> Json: ...
-
-
-def histories() -> Plugins:
-    """The shapes of histories by name, ours first."""
-    return Plugins("whorl.histories", joined(each.histories for each in formats()))
 
 
 def dialects() -> Plugins:

@@ -104,11 +104,6 @@ def refrain(run: Run, value: object, times: object) -> str:
     return f"{text}\n" * times
 
 
-def song_sheet(run, records, workflow):
-    """The history of a run as a tavern has it: the verses that were sung."""
-    return {"song": run["workflow"], "sung": [record["name"] for record in records]}
-
-
 SHOUT = FunctionEntry("function", "ballad", "shout", shout, "in capital letters")
 REFRAIN = FunctionEntry("filter", "ballad", "refrain", refrain, "sung again", ("times",))
 LIBRARY = Library(

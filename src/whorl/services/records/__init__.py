@@ -6,15 +6,13 @@ They are derived from the journal when somebody asks for them, and stored nowher
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError
-from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.journal.folding import as_far_as_open
 from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
-from whorl.services.inspecting.results import result_of, usage_document, workflow_of
+from whorl.services.inspecting.results import usage_document
 from whorl.services.records.lookup import RecordLookup
 from whorl.services.records.record import Focus, Record
 from whorl.services.records.recorder import Recorder
@@ -32,7 +30,6 @@ __all__ = [
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whorl.dialects.reader import History
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.providers.redaction import Redaction, Secret
@@ -42,7 +39,6 @@ if TYPE_CHECKING:
 
 # So many are given at once where nobody says how many.
 LIMIT = 1_000
-HISTORY_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,28 +104,6 @@ class RunRecords:
     def of(self, at: str = "", **asked: Any) -> Records:
         """What `records_of` gives of the run; `asked` are its options."""
         return records_of(self.store, self.run, at, secrets=self.secrets, **asked)
-
-    def history(self, shape: str, at: str = "") -> Json:
-        """All records of the run, or of a place of it, in the shape of another system.
-
-        Raises UsageError where nobody knows the shape, or where there are more than can be told.
-        """
-        from whorl.dialects.reader import histories
-
-        store, run = self.store, self.run
-        tell = cast("History", histories().load(shape))
-        found = self.of(at, depth=None, limit=HISTORY_MAX)
-        if found.more:
-            words = f"run {run} has more than {HISTORY_MAX:,} records, the most that are shown"
-            advice = f"name a place: `whorl show {run}/ADDRESS --as {shape}`"
-            raise UsageError(f"{words} at once", help=advice)
-        result, row = result_of(store, run), store.run(run)
-        first = next(iter(store.read(run, limit=1))).event
-        ended = row.updated_at if result["status"] in ENDED else None
-        facts = {name: result[name] for name in ("run", "status", "outputs", "error")}
-        facts |= {"workflow": row.name, "started_at": first.at, "ended_at": ended}
-        facts["input"] = first.body.get("input")
-        return tell(facts, [*map(document, found.records)], workflow_of(store, run))
 
 
 def document(record: Record) -> dict[str, Json]:

@@ -192,7 +192,6 @@ def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 @click.option("--full", "whole", is_flag=True, help="Do not shorten long lists and deep values.")
 @json_option
 @click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
-@click.option("--as", "shape", metavar="SYSTEM", help="All records in the JSON of a package.")
 @located
 def show(
     project: Project,
@@ -202,7 +201,6 @@ def show(
     whole: bool,
     as_json: bool,
     deep: bool,
-    shape: str | None,
 ) -> None:
     """Show a RUN: where it is, its steps, loops and results; or a place of it, with its texts.
 
@@ -223,9 +221,7 @@ def show(
             print_json(status.document()) if as_json else print_lines(status.lines(is_whole=True))
             return
         records = RunRecords(store, chosen, project.secrets())
-        if shape is not None:
-            print_json(records.history(shape, address))
-        elif address and (loops := _loops_like(store, chosen, address)):
+        if address and (loops := _loops_like(store, chosen, address)):
             print_lines(_loop_line(row) for row in loops)
         elif as_json:
             found = document_of(records.of(address, depth=None if deep else 0))
