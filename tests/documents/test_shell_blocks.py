@@ -57,7 +57,10 @@ def prepare(shell: Shell, settings: dict[str, Any]) -> None:
         place = shell.folder / target
         place.parent.mkdir(parents=True, exist_ok=True)
         found = ROOT / "examples" / source
-        (shutil.copytree if found.is_dir() else shutil.copyfile)(found, place)
+        if found.is_dir():
+            shutil.copytree(found, place, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(found, place)
     for file, text in settings.get("text", {}).items():
         (shell.folder / file).write_text(text)
     for command in settings.get("before", ()):

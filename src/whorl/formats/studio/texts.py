@@ -186,8 +186,8 @@ class NodeReader(Fields):
         """The source of a reference; what has no meaning is reported."""
         source = self.resolve(content, place.written)
         lacking = None if source is None else self.unknown_field(content)
-        is_told = self.context.is_full or len(self.context.warnings) >= REPORTED_MAX
-        if is_told or (source is not None and lacking is None):
+        is_reported = self.context.is_full or len(self.context.warnings) >= REPORTED_MAX
+        if is_reported or (source is not None and lacking is None):
             return source
         message = f"{{{{{content[:60]}}}}} in {self.id!r}"
         if lacking is None:
