@@ -92,19 +92,19 @@ _MCP_CLI = ("--workflow", "--input-data", "--start-from", "--end-at", "--list-wo
 def unknown_command(group: click.Group, ctx: click.Context, args: Sequence[str]) -> Exception:
     """What is said of a word that is no command of a group."""
     words = [*ctx.command_path.split()[1:], *args]
-    said = f"there is no command {args[0]!r}"
+    message = f"there is no command {args[0]!r}"
     for size in (2, 1):
         typed, rest = " ".join(words[:size]), words[size:]
         if typed in FOREIGN:
             whose, line = FOREIGN[typed]
             advice = line.strip() if line.endswith(" ") else pasted(*line.split(), *rest)
-            return UsageError(said, help=f"for {whose}'s `{typed}`: {advice}" if whose else advice)
+            return UsageError(message, help=f"for {whose}'s `{typed}`: {advice}" if whose else advice)
         if typed in MOVED:
             moved = UsageError(f"`whorl {words[0]}` has moved")
             moved.help = pasted(*MOVED[typed].split(), *rest)
             return moved
     near = near_command(group, ctx, args[0])
-    return click.UsageError(f"{said}; did you mean {near!r}?" if near else said, ctx)
+    return click.UsageError(f"{message}; did you mean {near!r}?" if near else message, ctx)
 
 
 def near_command(group: click.Group, ctx: click.Context, word: str) -> str:
@@ -143,5 +143,5 @@ def known_option(args: Sequence[str]) -> UsageError | None:
     elif "--input-data" in given and line[0] == "run":
         line.append(given["--input-data"])
     line += ["-v"] if "--verbose" in given else []
-    said = f"there is no option {first!r} before a command"
-    return UsageError(said, help=f"for mcp-cli's options: {shlex.join(['whorl', *line])}")
+    message = f"there is no option {first!r} before a command"
+    return UsageError(message, help=f"for mcp-cli's options: {shlex.join(['whorl', *line])}")
