@@ -17,7 +17,7 @@ import unicodedata
 from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Literal
 
-from whorl.lazily import dataclass, light_dataclass, regex
+from whorl.lazily import dataclass, regex
 
 if TYPE_CHECKING:
     import re
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning"]
 
 
-@light_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of one line of a file; line and column count from 1."""
 

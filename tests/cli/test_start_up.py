@@ -124,62 +124,6 @@ def test_help_loads_only_click(folder: Path) -> None:
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []
 
 
-POSTPONED = PROGRAM.replace("main(sys.argv[1:])", "main()")
-USED = """
-import sys
-from whorl.postponed import postpone
-postpone()
-import asyncio, shutil, ssl
-assert "_ssl" not in sys.modules and "zlib" not in sys.modules
-assert asyncio.sslproto is sys.modules["asyncio.sslproto"]
-from ssl import SSLContext
-assert ssl.create_default_context().__class__ is SSLContext
-assert asyncio.sslproto.SSLAgainErrors == (ssl.SSLWantReadError, ssl.SSLSyscallError)
-assert shutil.which("python-that-is-not-there") is None
-import ipaddress
-assert ipaddress.ip_address("::1").is_loopback
-import hashlib, hmac
-assert hmac.new(b"k", b"m", "sha256").digest() == hmac.digest(b"k", b"m", "sha256")
-assert hashlib.sha256(b"").hexdigest()[:4] == "e3b0"
-assert not hasattr(shutil, "nothing")
-assert [type(one).__name__ for one in (ssl, shutil, asyncio.sslproto)] == ["module"] * 3
-assert ssl.__spec__.loader is ssl.__loader__ and "Source" in type(ssl.__loader__).__name__
-"""
-
-
-def test_a_small_run_does_not_load_what_its_event_loop_imports_for_others(folder: Path) -> None:
-    loaded = loaded_by(folder, "run", "tiny.yaml", program=POSTPONED)
-
-    # Imported, and not loaded.
-    assert {"asyncio", "hashlib", "ipaddress", "shutil", "ssl"} <= loaded
-    assert sorted(loaded & {"_hashlib", "_ssl", "bz2", "lzma", "secrets"}) == []
-
-
-PATTERNS = """
-import sys
-from whorl.interfaces.cli import main
-def tell(when):
-    import logging, re, textwrap
-    kinds = (textwrap.TextWrapper.wordsep_re, logging.PercentStyle.validation_pattern)
-    print(when, *(isinstance(kind, re.Pattern) for kind in kinds), file=sys.stderr)
-    assert textwrap.wrap("a bb ccc", 4) == ["a bb", "ccc"]
-    assert logging.Formatter("%(message)s").usesTime() is False
-import atexit
-atexit.register(tell, "at the end")
-main()
-"""
-
-
-def test_patterns_that_a_small_run_does_not_use_are_not_compiled(folder: Path) -> None:
-    done = ended(PATTERNS, "run", "tiny.yaml", folder=folder)
-
-    assert "at the end False False" in done.stderr
-
-
-def test_what_is_postponed_is_loaded_when_it_is_used() -> None:
-    assert ended(USED).stderr == ""
-
-
 ENDING = """
 import atexit, gc, sys, threading
 from whorl.interfaces.cli import main

@@ -6,12 +6,12 @@ something ended: a status, and a value or an error with its place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from whorl.ir import Task
 from whorl.ir.expressions import expressions_in, outer_values
 from whorl.language import Json, LimitExceeded
-from whorl.lazily import TypedDict, regex
+from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from dataclasses import fields, is_dataclass
 from functools import cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InternalError
 from whorl.ir import nodes, values
-from whorl.lazily import sha256
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Watcher(Protocol):
-    """Somebody who looks on; what it is not told of otherwise does not concern it."""
+    """Somebody who looks on."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """These entries are durable."""

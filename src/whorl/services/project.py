@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import stat
 import threading
 import time
@@ -244,6 +243,8 @@ class Project:
 
     def remove_workspaces(self, runs: Iterable[str]) -> None:
         """Deletes the folders of runs that are deleted; a link there is left alone."""
+        import shutil
+
         from whorl.ir.values import workspace_of
 
         self.check_store()

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from whorl.errors import Diagnostic, Span
-from whorl.lazily import dataclass, light_dataclass, regex
+from whorl.lazily import dataclass, regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ LIMITS = Limits()
 VALUE_LIMITS = Limits(values_max=100_000, parts_max=100_000)
 
 
-@light_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Scalar:
     """A single value: text, number, truth value or nothing."""
 
@@ -95,7 +95,7 @@ class Place(NamedTuple):
     is_alias: bool = False
 
 
-@light_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Layout:
     """How a mapping or sequence is written: its stretch of the file, and that of each child.
 
@@ -111,7 +111,7 @@ class Layout:
 NO_LAYOUT = Layout((0, 0), ())
 
 
-@light_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Sequence:
     items: tuple[Value, ...]
     span: Span
@@ -124,7 +124,7 @@ class Sequence:
         return len(self.items)
 
 
-@light_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     key: Scalar
     value: Value
@@ -134,7 +134,7 @@ class Entry:
         return self.key.text
 
 
-@light_dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Mapping:
     """Keys with values in order; a key may be there several times, and the last one wins."""
 

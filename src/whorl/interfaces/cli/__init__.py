@@ -92,9 +92,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # at in small parts: others wait meanwhile.
     gc.set_threshold(20_000, 5, 80)
     if arguments is None:
-        from whorl.postponed import postpone
-
-        postpone()
         from whorl.lazily import begin_loading, later_patterns
 
         begin_loading()

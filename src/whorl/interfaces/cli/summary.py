@@ -5,7 +5,6 @@ Calls that were made side by side stand one below the other, whatever order thei
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -47,6 +46,7 @@ from whorl.interfaces.status_words import (
     verdict_words,
 )
 from whorl.interpreter.events import unescape
+from whorl.lazily import regex
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
 from whorl.services.steering import chosen_steps
@@ -69,7 +69,7 @@ _SHOWN_MAX = 100
 ONE_BY_ONE_MAX = 8
 # Of more, so many that did not meet their condition are told beside the counts.
 _UNMET_MAX = 5
-_ITERATION = re.compile(r"\[[0-9]+\]")
+_ITERATION = regex(r"\[[0-9]+\]")
 _ENDS = {"condition_met": "met", "max_iterations": "limit", "": "under way"}
 # These end a loop, and say nothing about whether its result is good.
 _ENDS_ONLY = frozenset({"plateau", "stable"})
@@ -79,7 +79,7 @@ _PAUSED = {
     "stuck": "nothing of it was under way, and it waited for nothing: please report this",
 }
 # Where a model asks again with the results of tools, and where a tool is called.
-_TURN, _TOOL = re.compile(r"/:turn[0-9]+(#[0-9]+)?$"), re.compile(r"/:tool[0-9]+(#[0-9]+)?$")
+_TURN, _TOOL = regex(r"/:turn[0-9]+(#[0-9]+)?$"), regex(r"/:tool[0-9]+(#[0-9]+)?$")
 # What an error keeps of an answer that could not be used, a program or a function that failed.
 _KEPT = ("answer", "stdout", "stderr", "traceback")
 # Steps of these kinds leave no entries that say what became of them.

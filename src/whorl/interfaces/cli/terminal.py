@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -104,7 +103,11 @@ def is_ours(*streams: TextIO) -> bool:
 
 def room() -> int | None:
     """How many columns the terminal has; None on a pipe, which takes lines of any length."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if not sys.stdout.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 # Signs by which a text is taken for Markdown, and what rendering it would hide.

@@ -12,10 +12,11 @@ import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 from dataclasses import field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError
-from whorl.lazily import dataclass, regex, sha256
+from whorl.lazily import dataclass, regex
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from whorl.errors import StoreError, UsageError, did_you_mean, safe
-from whorl.lazily import dataclass, regex, sha256
+from whorl.lazily import dataclass, regex
 from whorl.runtimes.sqlite.encoding import whole
 
 if TYPE_CHECKING:

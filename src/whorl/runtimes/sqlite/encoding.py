@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.language.chunked_json import read_pieces, write_pieces
-from whorl.lazily import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

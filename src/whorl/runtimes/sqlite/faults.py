@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-import shutil
 from typing import Final
 
 import apsw
@@ -106,6 +105,8 @@ def unmade(error: OSError, path: str) -> StoreError:
 
 def is_full(path: str) -> bool:
     """Whether the disk of a file has no room for what SQLite needs beside it."""
+    import shutil
+
     try:
         return shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free < _ROOM_BYTES_MIN
     except OSError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -152,11 +151,13 @@ def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
 
 def missing_programs(task: Task, settings: Settings) -> Iterator[str]:
     """The programs that a task starts by name and that are not here."""
+    from shutil import which
+
     path = settings.environment.get("PATH")
     for program, _ in started(task, settings) if "env" not in dict(task.inputs.entries) else ():
         is_name = program and not program.startswith(".")
         is_name = is_name and (os.sep not in program or os.path.isabs(program))
-        if is_name and shutil.which(program, path=path) is None:
+        if is_name and which(program, path=path) is None:
             yield program
 
 

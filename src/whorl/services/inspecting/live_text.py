@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.runtime import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from whorl.errors import StoreError
     from whorl.runtimes.journal.journal import Entry
 
 ENDING = "-live"
@@ -69,7 +69,7 @@ class _Pipe:
 
 
 @dataclass(slots=True, eq=False)
-class LiveText(Watcher):
+class LiveText:
     """Implements `Watcher`: tells other processes what steps of runs stream that are driven here.
 
     The store is beside `folder`.
@@ -100,6 +100,9 @@ class LiveText(Watcher):
                 pipe.flush()
             except OSError:
                 os.close(pipes.pop(name).file)
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """Other processes see it at the store."""
 
     def close(self) -> None:
         for run in list(self._texts):

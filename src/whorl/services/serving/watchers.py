@@ -22,7 +22,6 @@ from whorl.providers.outbound.addresses import Policy, origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound
 from whorl.runtimes.journal.journal import amount_of, count_of, text_of
 from whorl.runtimes.journal.projection import UNKNOWN, LoopFold, model_named
-from whorl.runtimes.runtime import Watcher
 from whorl.services.inspecting.results import open_gates
 
 if TYPE_CHECKING:
@@ -91,7 +90,17 @@ _RUN_S: Final = (0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0, 86_4
 log = logging.getLogger("whorl.notify")
 
 
-class Notifier(Watcher):
+class _OfEvents:
+    """A part of watchers whom nothing but entries concerns."""
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Streamed text is nobody's news."""
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """Whoever drives the run tells of it."""
+
+
+class Notifier(_OfEvents):
     """A watcher that sends a POST for what a person wants to know."""
 
     def __init__(
@@ -168,7 +177,7 @@ class Notifier(Watcher):
         return about
 
 
-class Telemetry(Watcher):
+class Telemetry(_OfEvents):
     """A watcher that turns entries into spans, as they become durable."""
 
     def __init__(self, provider: TracerProvider) -> None:

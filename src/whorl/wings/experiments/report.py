@@ -7,7 +7,7 @@ level that is shared among all variants, says so. Only whole blocks are compared
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
@@ -90,9 +90,9 @@ class Report:
     margin: float = 0.02
 
     def document(self) -> dict[str, Any]:
-        made = {name: getattr(self, name) for name in self.__slots__}
+        made = {field.name: getattr(self, field.name) for field in fields(self)}
         made["variants"] = {
-            name: {n: _plain(getattr(one, n)) for n in one.__slots__}
+            name: {field.name: _plain(getattr(one, field.name)) for field in fields(one)}
             for name, one in self.variants.items()
         }
         return {"report": FORMAT, **made}
