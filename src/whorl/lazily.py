@@ -82,11 +82,11 @@ def _made(
         about = {"__annotations__": plain, "__module__": cls.__module__, "__doc__": "Its fields."}
         more = {"__post_init__": None} if hasattr(cls, "__post_init__") else {}
         twin = type(cls.__name__, (), {**kept, **given, **about, **more})
-        options = {"init": init, "repr": False, "eq": False, "kw_only": kw_only}
-        made = dataclasses.dataclass(**options)(twin)  # type: ignore[call-overload]
+        options: dict[str, Any] = {"init": init, "repr": False, "eq": False, "kw_only": kw_only}
+        like: Any = dataclasses.dataclass(**options)(twin)
         for name in simple:
-            made.__dataclass_fields__[name].type = words[name]
-        return made
+            like.__dataclass_fields__[name].type = words[name]
+        return like
 
     left, fields = _SLOW_MAX, None
 
@@ -146,10 +146,10 @@ def _bind(made: Any, fields: dict[str, Any], values: dict[str, object]) -> bool:
     if not fields or not values.keys() <= fields.keys():
         return False
     for name, default in fields.items():
-        value = values.get(name, default)
+        value: Any = values.get(name, default)
         if isinstance(value, dataclasses.Field) and name not in values:
             is_made = value.default_factory is not _MISSING
-            value = value.default_factory() if is_made else value.default  # type: ignore[misc]
+            value = value.default_factory() if is_made else value.default
         if value is _MISSING:
             return False
         object.__setattr__(made, name, value)
