@@ -148,8 +148,8 @@ def _bind(made: Any, fields: dict[str, Any], values: dict[str, object]) -> bool:
     for name, default in fields.items():
         value: Any = values.get(name, default)
         if isinstance(value, dataclasses.Field) and name not in values:
-            is_made = value.default_factory is not _MISSING
-            value = value.default_factory() if is_made else value.default
+            factory: Any = value.default_factory
+            value = value.default if factory is _MISSING else factory()
         if value is _MISSING:
             return False
         object.__setattr__(made, name, value)

@@ -27,7 +27,7 @@ from whorl.runtimes.sqlite.listing import RESTORED
 from whorl.runtimes.sqlite.ownership import is_open_elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from whorl.runtimes.journal.journal import RunId
@@ -44,13 +44,14 @@ _ALL = (
     *("firings", "experiments"),
 )
 _FAULTS_SHOWN = 3
-_NO_COPY = "nothing was copied; free some space there, or name another file"
-_NO_CHANGE = "nothing was changed; free some space there, then restore again"
+_NO_COPY = {"": "nothing was copied; free some space there, or name another file"}
+_NO_CHANGE = {"": "nothing was changed; free some space there, then restore again"}
 _NO_USE = "nothing was changed; use another backup"
 _DAMAGED = f"delete a damaged run with `whorl runs rm RUN`, or: {DOCTOR}"
 _ABOUT_BACKUPS = {
-    "R901": "restore it with the version of Whorl that wrote it",
-    "R906": "use another backup",
+    "R901": "nothing was changed; restore it with the version of Whorl that wrote it",
+    "R906": "nothing was changed; use another backup",
+    "": "nothing was changed; name the file of a backup",
 }
 
 
@@ -74,7 +75,7 @@ def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool =
     _check_overwritable(file, store.path, force=force)
     part, name = _part_beside(file), f"the backup {str(file)!r}"
     try:
-        with _writing(part, name, _NO_COPY):
+        with _said_of(name, part, _NO_COPY):
             store.copy_to(str(part))
             # Where the copy is damaged, the store is.
             copied = _checked(part, f"the store {store.path!r}", f"nothing was copied; {_DAMAGED}")
@@ -116,11 +117,11 @@ def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copie
 def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) -> Copied:
     part, name = _part_beside(target), f"the store {str(target)!r}"
     try:
-        with _writing(part, name, _NO_CHANGE):
+        with _said_of(name, part, _NO_CHANGE):
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             SqliteStore(part, registry=registry).close()
             with (
-                _reading(file),
+                _said_of(f"the backup {str(file)!r}", file, _ABOUT_BACKUPS),
                 closing(SqliteStore(file, create=False, is_strange=True)) as backup,
             ):
                 kind = "store" if file == target else "backup"
@@ -142,31 +143,21 @@ def _digest(file: Path) -> str:
 
 
 @contextmanager
-def _writing(part: Path, name: str, advice: str) -> Iterator[None]:
-    """What keeps a copy from being written is said of the file that it is to become."""
+def _said_of(name: str, file: Path, advice: Mapping[str, str]) -> Iterator[None]:
+    """What is wrong with a file is said of what it stands for; advice by code, or for all."""
     try:
         yield
     except OSError as fault:
         words = f"{name} cannot be written: {fault.strerror or fault}"
-        full = fault.errno == errno.ENOSPC
-        remedy = advice if full else "check that its folder exists and may be written"
+        is_full = fault.errno == errno.ENOSPC
+        remedy = advice[""] if is_full else "check that its folder exists and may be written"
         raise StoreError(words, help=remedy) from fault
     except StoreError as fault:
-        if str(part) not in str(fault):
+        if str(file) not in str(fault):
             raise
-        words = str(fault).replace(f"the store {str(part)!r}", name)
-        raise StoreError(words, code=fault.code, help=advice) from fault
-
-
-@contextmanager
-def _reading(file: Path) -> Iterator[None]:
-    """What is wrong with a backup is said of it, and not of the store that it is to replace."""
-    try:
-        yield
-    except StoreError as fault:
-        words = str(fault).replace(f"the store {str(file)!r}", f"the backup {str(file)!r}")
-        advice = _ABOUT_BACKUPS.get(fault.code, "name the file of a backup")
-        raise StoreError(words, code=fault.code, help=f"nothing was changed; {advice}") from fault
+        words = str(fault).replace(f"the store {str(file)!r}", name)
+        remedy = advice.get(fault.code, advice[""])
+        raise StoreError(words, code=fault.code, help=remedy) from fault
 
 
 def _check_overwritable(file: Path, store: str, *, force: bool) -> None:
