@@ -44,21 +44,6 @@ def test_addresses_that_are_asked_and_those_that_are_taken_back_are_listed(folde
     assert "calls actionon.example.com, actionoff.example.com, poll.example.com\n" in both
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("{{ workspace }}/f.txt", "writes the workspace of its run\n"),
-        ("{{ workspace }}/../../x", "writes a path that is computed\n"),
-        ("{{ workspace }}/{{ 1 }}", "writes a path that is computed\n"),
-    ],
-)
-def test_the_own_workspace_is_named(folder: Clone, path: str, words: str) -> None:
-    text = f'whorl: 1\nname: w\nsteps:\n  a: {{write: "{path}", content: x}}\n'
-    (folder.folder / "w.yaml").write_text(text)
-    assert words in folder.whorl("validate", "w.yaml").stdout
-
-
 def with_links(folder: Path) -> None:
     for name in ("sub", ".hid", "out/real", "other"):
         (folder / name).mkdir(parents=True)

@@ -112,15 +112,3 @@ def test_trust_names_it_and_then_it_is_used(clone: Clone, cluster: Cluster) -> N
     assert right == {"kind": "addresses", "text": f"{cluster.address} {words}"}
     assert "error[R922]" in done.stderr
     assert cluster.connections > 0
-
-
-def test_the_cluster_of_ones_own_file_is_used(clone: Clone, cluster: Cluster) -> None:
-    with listening() as own:
-        named = f'[runtime.temporal]\naddress = "{own.address}"\n'
-        write_own(clone, f'[runtime]\nkind = "temporal"\n{named}')
-
-        done = clone.whorl("ls")
-
-    assert "error[R922]" in done.stderr
-    assert own.address in done.stderr
-    assert (cluster.connections, own.connections > 0) == (0, True)

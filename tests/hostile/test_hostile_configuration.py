@@ -5,7 +5,6 @@ Its files may also be no files, too deep, or another user's: each is refused, an
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING
 
@@ -171,18 +170,6 @@ def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(other: Clone, name: str) 
         assert each.returncode == 0 or f"{name}: is not a regular file" in each.stderr
 
 
-@pytest.mark.slow
-def test_a_pipe_that_the_person_names_is_refused_with_the_reason(other: Clone) -> None:
-    os.mkfifo(other.folder / "pipe")
-
-    config = other.whorl("ls", "--config", "pipe")
-    token = other.whorl("serve", "--token-file", "pipe", "--no-open")
-
-    assert "'pipe' is not a regular file" in config.stderr
-    assert "is not a regular file" in token.stderr
-    assert (config.returncode, token.returncode) == (2, 2)
-
-
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("content", "words"),
@@ -203,19 +190,6 @@ def test_a_whorl_toml_that_cannot_be_read_is_refused_with_help(
         assert words in done.stderr
         assert "write texts in quotes" not in done.stderr
         assert done.returncode == 2
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("glob", ["/etc/*", "../*", "link/*"])
-def test_files_outside_of_the_folder_are_said_to_be_so(other: Clone, glob: str) -> None:
-    (other.folder / "link").symlink_to("/etc")
-    write(other, "config.yaml", f"includes: {{servers: '{glob}'}}\n")
-
-    done = other.whorl("project", "trust")
-
-    assert "error[W901]" in done.stderr
-    assert "is outside of" in done.stderr
-    assert "does not exist" not in done.stderr
 
 
 @pytest.mark.sample(4)
@@ -282,24 +256,6 @@ def test_no_expression_of_scripted_replies_holds_a_run_up(other: Clone) -> None:
     done = other.whorl("run", "n.yaml")
 
     assert "found" in done.stdout, done.stderr
-
-
-@pytest.mark.slow
-def test_what_is_trusted_is_listed_with_a_word_about_changes(other: Clone) -> None:
-    (other.folder / "config.yaml").unlink()
-    write(other, "whorl.toml", "[allow]\ncommands = ['git']\n")
-    other.whorl("project", "trust", "--yes")
-    as_was = other.whorl("project", "trust", "--list").stdout
-    write(other, "whorl.toml", "[allow]\ncommands = ['sh']\n")
-    changed = other.whorl("project", "trust", "--list").stdout
-    listed = other.whorl("project", "trust", "--list", "--json")
-    (other.folder / "whorl.toml").unlink()
-    gone = other.whorl("project", "trust", "--list").stdout
-
-    assert "changed since" not in as_was
-    assert "changed since" in changed
-    assert [row["standing"] for row in json.loads(listed.stdout)] == ["changed"]
-    assert "no longer there" in gone
 
 
 @pytest.mark.sample(3)

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cloned import CONFIG, KEYS, Clone, call_tools, document, filled, served
 
-from waiting import wait_until
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -272,16 +270,6 @@ def test_serving_drives_nothing(clone: Clone) -> None:
     codes = [(answer.status_code, answer.json()["error"]["code"]) for answer in answers]
     assert codes == [(403, "W908")] * len(answers)
     assert clone.traces() == []
-
-
-@pytest.mark.slow
-def test_serving_drives_runs_once_it_is_trusted(clone: Clone) -> None:
-    clone.whorl("project", "trust", "--yes")
-    with served(clone) as (client, _):
-        answer = client.post("/api/runs", json={"workflow": "cmd.yaml"})
-        wait_until(lambda: "command" in clone.traces())
-
-    assert answer.status_code == 201
 
 
 def _ask_everything(client: Any) -> list[Any]:

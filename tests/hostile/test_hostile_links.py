@@ -97,20 +97,6 @@ def test_init_follows_no_link(bare: Clone, victim: Path, name: str, kind: str) -
     assert (state(bare.folder), state(victim.parent)) == before
 
 
-@pytest.mark.slow
-def test_init_writes_once_the_link_is_gone(bare: Clone, victim: Path) -> None:
-    """As its advice says."""
-    lay(bare.folder / SCHEMAS[0], victim, FILE)
-    refused = bare.whorl("init")
-    (bare.folder / SCHEMAS[0]).unlink()
-
-    done = bare.whorl("init")
-
-    assert "delete it" in refused.stderr
-    assert done.returncode == 0, done.stderr
-    assert bare.whorl("test").returncode == 0
-
-
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(("words", "kind"), NAMED, ids=str)
 def test_a_file_that_is_named_is_not_written_elsewhere(
@@ -124,20 +110,6 @@ def test_a_file_that_is_named_is_not_written_elsewhere(
     assert (done.returncode, "symbolic link" in done.stderr) == (2, True), done.stderr
     assert state(victim.parent) == before
     assert (clone.folder / "link").is_symlink()
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("words", [words for words, kind in NAMED if kind == NOTHING], ids=str)
-def test_the_place_itself_can_be_named(clone: Clone, victim: Path, words: tuple[str, ...]) -> None:
-    """As the advice says; a link that stays in the project is followed."""
-    lay(clone.folder / "link", victim, NOTHING)
-    (clone.folder / "inside").symlink_to(clone.folder / "made")
-
-    done = [clone.whorl(*(w.replace("LINK", n) for w in words)) for n in (str(victim), "inside")]
-
-    assert [each.returncode for each in done] == [0, 0], done
-    assert victim.is_file()
-    assert (clone.folder / "made").is_file()
 
 
 @pytest.mark.sample(4)

@@ -107,14 +107,6 @@ def test_experiments_and_tests_read_no_workflow_that_is_closed(project: Project)
             read(project, file)
 
 
-def test_what_shodan_keeps_hidden_may_be_named(project: Project) -> None:
-    (project.root / ".robomesh" / "workflows").mkdir()
-    (project.root / ".robomesh" / "workflows" / "f.js").write_text("export default () => 1")
-    text = NAMING["shodan function"] % ".robomesh/workflows/f.js"
-
-    assert project.read_text(text, "flow.yaml").included == (".robomesh/workflows/f.js",)
-
-
 def test_what_is_read_is_told(project: Project) -> None:
     (project.root / "prompt.md").write_text("Hello")
     text = """

@@ -18,7 +18,6 @@ import apsw
 import pytest
 from cloned import Clone, Listener, document, runs_of, served
 
-from waiting import wait_until
 from whorl.errors import UsageError
 from whorl.services.project import find_project
 
@@ -118,13 +117,6 @@ def status_for(client: httpx2.Client, token: str) -> int:
 def status_of(client: httpx2.Client, name: str) -> str:
     (row,) = runs_of(client, name)
     return str(row["status"])
-
-
-def all_works(client: httpx2.Client, token: str) -> None:
-    """The token counts, the schedule starts runs, and the run goes on whose time is over."""
-    assert status_for(client, token) == 200
-    wait_until(lambda: bool(runs_of(client, "tick")))
-    wait_until(lambda: status_of(client, "wait") != "waiting")
 
 
 # By what an attacker changes in a store so that nobody notices what would act.
@@ -319,16 +311,6 @@ def test_adopted_runs_are_history(person: Clone, token: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_own_store_needs_no_word(stranger: Clone, token: str) -> None:
-    for _ in range(2):
-        with served(stranger) as (client, said):
-            all_works(client, token)
-        assert not [line for line in said if "warning" in line.lower()]
-    assert stranger.whorl("server", "token", "add", "other", "--role", "read").returncode == 0
-    assert "POISONED" in stranger.whorl("run", "past.yaml").stdout
-
-
-@pytest.mark.slow
 def test_a_copy_counts_only_where_the_operator_names_it(
     stranger: Clone, token: str, tmp_path: Path
 ) -> None:
@@ -439,23 +421,6 @@ def test_a_mirror_of_others_is_not_used(stranger: Clone, person: Clone, token: s
     assert person.whorl("project", "adopt", WHORL_RUNTIME="temporal").returncode == 0
     with closing(find_project(environment, folder=person.folder).open_store(create=True)) as store:
         assert store.runs() == []
-
-
-def test_an_empty_file_in_the_place_of_a_store_is_made_the_persons(stranger: Clone) -> None:
-    folder = stranger.folder / ".whorl"
-    folder.mkdir()
-    (folder / "whorl.db").touch()
-    made = document(stranger.whorl("server", "token", "add", "mine", "--role", "admin", "--json"))
-    assert lets_in(stranger, made["token"])
-
-
-@pytest.mark.slow
-def test_a_server_says_whether_its_store_is_new(stranger: Clone) -> None:
-    """Whoever serves another folder than they mean, or has lost the file, sees it at once."""
-    for words in (", with a new store; end with", "clone; end with"):
-        with served(stranger) as (_, said):
-            pass
-        assert words in "".join(said)
 
 
 @pytest.mark.slow

@@ -82,20 +82,6 @@ def test_a_trigger_starts_nothing_before_a_person_lets_it(clone: Clone) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["--trust", "variable", "trusted"])
-def test_it_starts_where_the_folder_is_trusted(clone: Clone, way: str) -> None:
-    with served(clone) as (client, _):
-        wait_until(lambda: bool(shown(client)))
-    if way == "trusted":
-        (clone.folder / "whorl.toml").write_text("[allow]\nprivate_network = true\n")
-        assert clone.whorl("project", "trust", "--yes").returncode == 0
-    words = ("--trust",) if way == "--trust" else ()
-    with served(clone, *words, trusts=way == "variable") as (client, _):
-        wait_until(lambda: bool(runs_of(client, "beat")))
-        assert not shown(client)["paused"]
-
-
-@pytest.mark.slow
 def test_what_a_person_has_paused_stays_so_where_it_is_trusted(clone: Clone) -> None:
     with served(clone, trusts=True) as (client, _):
         wait_until(lambda: bool(shown(client)))

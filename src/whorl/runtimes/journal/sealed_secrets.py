@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.errors import ProviderError
 from whorl.interpreter.constructs.run import InputError, check_inputs, secret_values
 from whorl.interpreter.events import FED_KINDS, Event, Perform, charged
-from whorl.language.chunked_json import write_pieces
+from whorl.language.chunked_json import is_large, write_pieces
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import HIDDEN, Redaction
 from whorl.providers.task import Reply
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
 
 REPLY_MAX: Final = 48_000_000
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False).encode
-_LONG: Final = REPLY_MAX // 6
-_INTEGER_MAX: Final = 2**63
-_DEPTH_MAX: Final = 128
 MARK: Final = "secure"
 # Where a task called, which is made of what it was given.
 _PLACES: Final = frozenset({"url", "host", "port", "address", "place"})
@@ -116,58 +112,20 @@ def failed_body(
     return body | {MARK: True} if perform.secure_outputs else body
 
 
-def fit(value: Json) -> Json:
-    """The value itself, or what JSON makes of it; raises ProviderError where that cannot be."""
+def fit(fields: Mapping[str, Any]) -> dict[str, Json]:
+    """The fields as JSON holds them; raises ProviderError where that cannot be."""
     try:
-        size = _size(value, 0)
-    except _Unfit:
-        try:
-            value = as_json(value)
-        except NotJson as cause:
-            words = f"the task gave a value that is not JSON: {cause}"
-            raise ProviderError(words, code="P115") from None
-        size = _size(value, 0)
-    # A line break is two characters in JSON, some others are six: what is long is counted exactly.
-    if size > _LONG and sum(map(len, write_pieces(value, _ENCODE))) > REPLY_MAX:
+        body = {name: as_json(value, f"$.{name}") for name, value in fields.items()}
+    except NotJson as cause:
+        words = f"the task gave a value that is not JSON: {cause}"
+        raise ProviderError(words, code="P115") from None
+    if is_large(body) and sum(map(len, write_pieces(body, _ENCODE))) > REPLY_MAX:
         raise ProviderError(
             f"the task gave more than {REPLY_MAX:,} characters; let it give less, or the place of"
             " the rest",
             code="P117",
         )
-    return value
-
-
-class _Unfit(Exception):
-    """Something that JSON, or the journal, does not hold as it is."""
-
-
-def _size(value: Any, depth: int) -> int:
-    kind = type(value)
-    if kind is str:
-        # What is too long anyway is not mended first, which takes long.
-        if not value.isascii() and len(value) <= REPLY_MAX:
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise _Unfit from None
-        return len(value) + 2
-    if value is None or kind is bool:
-        return 5
-    is_integer = kind is int and -_INTEGER_MAX <= value < _INTEGER_MAX
-    if is_integer or (kind is float and isfinite(value)):
-        return 8
-    if depth > _DEPTH_MAX:
-        raise _Unfit
-    if kind is list:
-        return 2 + sum([_size(item, depth + 1) for item in value])
-    if kind is dict:
-        total = 2
-        for name, item in value.items():
-            if type(name) is not str:
-                raise _Unfit
-            total += _size(name, depth) + _size(item, depth + 1)
-        return total
-    raise _Unfit
+    return body
 
 
 def _usage_of_failure(

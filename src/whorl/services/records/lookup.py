@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # So many entries are read before leaving some out is looked into.
 _ENTRIES = 500
-_SETTLING = FED_KINDS - STEERING
+_SETTLING = FED_KINDS - STEERING | {"iteration.started"}
 
 
 class RecordLookup:
@@ -59,11 +59,9 @@ class RecordLookup:
         look_at = _ENTRIES
         for read, entry in enumerate(self._journal.read(self._run, after=self._replay.folded.seq)):
             self._take(entry)
-            # When an event comes, all that the one before it led to is done.
-            if entry.event.kind in _SETTLING and self._is_settled(entry.seq):
-                return None
-            # A run that only computes gets no events; an iteration is done when the next begins.
-            if entry.event.kind == "iteration.started" and self._is_passed():
+            # When an event comes, all that the one before it led to is done. A run that only
+            # computes gets no events; an iteration is done when the next begins.
+            if entry.event.kind in _SETTLING and self._is_passed():
                 return None
             if read >= look_at:
                 look_at *= 4
@@ -86,14 +84,6 @@ class RecordLookup:
         machine = self._replay.folded.machine
         # What is being unsubscribed belongs to steps that have ended.
         return self._recorder.is_passed(machine) and not is_unsubscribing(machine)
-
-    def _is_settled(self, seq: int) -> bool:
-        machine, recorder = self._replay.folded.machine, self._recorder
-        if is_unsubscribing(machine):
-            return False
-        if recorder.is_passed(machine):
-            return True
-        return recorder.is_settled(machine) and not any(seq < later for later in self._steering)
 
     def _before(self, at: str) -> tuple[int, str] | None:
         """The last snapshot before the innermost iteration that a place lies in."""

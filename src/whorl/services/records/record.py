@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _REPETITION = re.compile(r".*\](?:#[0-9]+)?")
 # Words of the file and of the engine, times and numbers: what else a record has are values.
 _NAMES = """address name kind node started_at status ended_at usage reason branch number repetitions
-    attempts frame holder held_as"""
+    attempts frame"""
 _OWN = frozenset(_NAMES.split())
 
 
@@ -60,10 +60,8 @@ class Record:
     number: int | None = None
     repetitions: int | None = None
     attempts: list[Attempt] = field(default_factory=list)
-    # Keys of its frame, and of the frame that it is in; what it is called there.
+    # The key of its frame.
     frame: str = ""
-    holder: str = ""
-    held_as: str = ""
 
     def end(self, at: float, status: str, **facts: Any) -> None:
         self.ended_at, self.status = at, status

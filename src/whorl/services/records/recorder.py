@@ -65,10 +65,8 @@ class Recorder(Observer):
         self._iterations: dict[str, Record] = {}
         self._latest: dict[str, Record] = {}
         self._inside = ("", 0)
-        self._before_steering: Record | None = None
         self._given: Json = None
         self._charges = Charges(self._known, self._iterations)
-        self._inputs = Inputs()
         # Each part of a fork has a plan of its own.
         self._secure: dict[int, tuple[Plan, SecureParts]] = {}
 
@@ -83,9 +81,8 @@ class Recorder(Observer):
         if isinstance(node, Call) and frame["address"] == parent["address"]:
             return  # it lends its address to what is in it
         record = Record(frame["address"], node.name, kind_of(node), frame["node"], machine.now)
-        record.holder, record.held_as = str(frame["parent"]), node.name
         if not isinstance(node, Task):
-            record.inputs = self._inputs.of(node, machine.scope(frame))
+            record.inputs = given_to(node, machine.scope(frame))
         self._add(machine, record, key)
 
     def _begin_repetition(self, machine: State, key: str) -> None:
@@ -104,7 +101,7 @@ class Recorder(Observer):
             return
         kind = "iteration" if parent["kind"] == "loop" else "item"
         record = Record(frame["address"], parent["name"], kind, parent["node"], machine.now)
-        record.number, record.holder, record.held_as = number, holder, str((number or 1) - 1)
+        record.number = number
         if parent["kind"] == "loop":
             record.inputs = dict(parent["carry"]) or None
             self._iterations[holder] = record
@@ -169,17 +166,16 @@ class Recorder(Observer):
     def computing(self, machine: State, frame: BlockFrame, node: Node) -> None:
         self._given = None
         if self.focus.wants(join(frame["address"], node.name)):
-            self._given = self._inputs.of(node, machine.scope(frame))
+            self._given = given_to(node, machine.scope(frame))
 
     def recorded(self, machine: State, frame: BlockFrame, name: str, end: End, value: Json) -> None:
         plan = machine.plan.blocks[frame["block"]]
         node, address = plan.nodes[name], join(frame["address"], name)
         record = Record(address, name, kind_of(node), plan.key + name, machine.now)
-        record.holder, record.held_as = _key_of(machine, frame), name
         if end["status"] == "skipped":
             record.reason, record.because = _why(end, node, frame)
             if record.reason == "condition":
-                record.inputs = self._inputs.read(node, machine.scope(frame)) or None
+                record.inputs = read_by(node, machine.scope(frame)) or None
             self._skip(machine, address, plan.key, node, record)
         elif isinstance(node, Compute | Assign) and self.focus.wants(address):
             inputs, self._given = self._given, None
@@ -211,7 +207,6 @@ class Recorder(Observer):
         if event.kind in CHARGED:
             self._charges.take_reply(machine, event)
         elif event.kind in STEERING:
-            self._before_steering = self._latest.get(self.focus.at)
             under_way = [record for record in self._known.values() if record.ended_at is None]
             # What a fork has from another run has cost it nothing.
             for record in under_way if event.kind == "run.forked" else ():
@@ -232,7 +227,7 @@ class Recorder(Observer):
         if inputs is not None:
             record.inputs = {name: value for name, value in inputs.items() if name != "turns"}
         elif not node.secure:
-            record.inputs = self._inputs.read(node, machine.scope(machine.frames[key])) or None
+            record.inputs = read_by(node, machine.scope(machine.frames[key])) or None
 
     def _skip_cases(self, machine: State, key: str) -> None:
         """The nodes of the cases that were not taken."""
@@ -242,7 +237,6 @@ class Recorder(Observer):
         cases = [case for case in (*node.cases, node.default) if case is not None]
         taken = {n.name for case in cases if case.name == chosen for n in case.body.nodes}
         skipped = Record("", "", "", "", machine.now, reason="branch", because={"taken": chosen})
-        skipped.holder, skipped.held_as = str(frame["parent"]), node.name
         for case in cases:
             slot = "default" if case is node.default else f"case.{case.name}"
             for inside in case.body.nodes if case.name != chosen else ():
@@ -305,39 +299,6 @@ class Recorder(Observer):
         """Whether the place lies in an iteration that others have followed: it stays as it is."""
         loop: Any = machine.frames.get(self._inside[0])
         return loop is not None and bool(loop.get("count", 0) > self._inside[1])
-
-    def is_settled(self, machine: State) -> bool:
-        """Whether nothing more happens at the place, unless a person steers the run."""
-        record, loop = self._latest.get(self.focus.at), machine.frames.get(self._inside[0])
-        if record is None or record.ended_at is None:
-            return False
-        if loop is not None and loop["kind"] == "loop" and "ended" not in loop:
-            return False  # the next iteration tells
-        frame, holder = machine.frames.get(record.frame), machine.frames.get(record.holder)
-        if frame is not None and machine.behaviour(frame).stays and "ended" not in frame:
-            return False
-        if holder is None:
-            # What is gone may come again after a person steered the run.
-            return record is not self._before_steering
-        if holder["kind"] == "block" and record.held_as not in holder["ends"]:
-            return False
-        if holder["kind"] == "loop" and "ended" not in holder:
-            return False
-        return not self._is_tried_again(machine, record.holder)
-
-    def _is_tried_again(self, machine: State, key: str | None) -> bool:
-        """Whether a frame lies in an item that failed, and waits for its turn after a resume."""
-        while key is not None:
-            if machine.frames[key].get("lost") and machine.frames[key]["kind"] == "foreach":
-                return True
-            key = machine.frames[key]["parent"]
-        return False
-
-
-def _key_of(machine: State, block: BlockFrame) -> str:
-    """The key of a block's frame, which those that hold it know."""
-    holder: Any = machine.frames[str(block["parent"])]
-    return str(holder["children"][str(block["index"])] if "index" in block else holder["body"])
 
 
 def _why(end: End, node: Node, frame: BlockFrame) -> tuple[str, Values]:
@@ -532,34 +493,26 @@ def _reads(node: Node, plan: Plan) -> frozenset[str]:
 Use: TypeAlias = tuple[str, str, tuple[str | int, ...]]
 
 
-class Inputs:
-    """Computes inputs; what is known of a node before is computed once."""
+def given_to(node: Node, scope: Scope) -> Json:
+    """What a node is given, in the scope that it stands in; None where that cannot be had."""
+    written = _written(node)
+    if written is None:
+        return read_by(node, scope) or None
+    try:
+        return value_of(written, scope)
+    except LanguageError:
+        # The node itself fails of it, and says why.
+        return read_by(node, scope) or None
 
-    def __init__(self) -> None:
-        # The node is kept beside what is known of it, so that its id stays its own.
-        self._known: dict[int, tuple[Node, list[Use]]] = {}
 
-    def of(self, node: Node, scope: Scope) -> Json:
-        """What a node is given, in the scope that it stands in; None where that cannot be had."""
-        written = _written(node)
-        if written is None:
-            return self.read(node, scope) or None
-        try:
-            return value_of(written, scope)
-        except LanguageError:
-            # The node itself fails of it, and says why.
-            return self.read(node, scope) or None
-
-    def read(self, node: Node, scope: Scope) -> dict[str, Json]:
-        """The names that a node reads, as far as it reads into their values."""
-        if id(node) not in self._known:
-            self._known[id(node)] = (node, _uses(node))
-        given: dict[str, Json] = {}
-        for label, name, path in self._known[id(node)][1]:
-            value: Any = scope.lookup(name)
-            if value is not UNDEFINED:
-                given[label] = _inside(value, path)
-        return given
+def read_by(node: Node, scope: Scope) -> dict[str, Json]:
+    """The names that a node reads, as far as it reads into their values."""
+    given: dict[str, Json] = {}
+    for label, name, path in _uses(node):
+        value: Any = scope.lookup(name)
+        if value is not UNDEFINED:
+            given[label] = _inside(value, path)
+    return given
 
 
 def _written(node: Node) -> Value | None:
