@@ -179,19 +179,26 @@ def _repr(self: Any) -> str:
 
 
 def _compared(made: Any) -> tuple[Callable[[Any, object], bool], Callable[[Any], int]]:
-    values: Callable[[Any], Any] | None = None
+    known: dict[bool, Callable[[Any], Any]] = {}
 
-    def of(self: Any) -> Any:
-        nonlocal values
-        if values is None:
-            names = [field.name for field in dataclasses.fields(made) if field.compare]
-            values = attrgetter(*names) if names else lambda _: ()
-        return values(self)
+    def of(self: Any, is_hashed: bool) -> Any:
+        if is_hashed not in known:
+            every = dataclasses.fields(made)
+            names = [one.name for one in every if _counts(one, is_hashed)]
+            several = attrgetter(*names) if len(names) > 1 else None
+            known[is_hashed] = several or (lambda one: tuple(getattr(one, name) for name in names))
+        return known[is_hashed](self)
 
     def __eq__(self: Any, other: object) -> bool:  # noqa: N807
-        return bool(of(self) == of(other)) if other.__class__ is self.__class__ else NotImplemented
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return bool(of(self, False) == of(other, False))
 
-    return __eq__, lambda self: hash(of(self))
+    return __eq__, lambda self: hash(of(self, True))
+
+
+def _counts(field: dataclasses.Field[Any], is_hashed: bool) -> bool:
+    return field.hash if is_hashed and field.hash is not None else field.compare
 
 
 class _Regex:

@@ -37,6 +37,7 @@ def classes(decorator: Any) -> dict[str, Any]:
     class Named:
         name: str
         size: float = 1.0
+        rest: list[int] = field(default_factory=list, hash=False)
 
     @decorator(slots=True)
     class Counter:
@@ -108,6 +109,7 @@ ACTIONS = {
     "other class": lambda c: c["Point"](1) == c["Named"](name="a"),
     "one field": lambda c: c["Base"](float("nan")) == c["Base"](float("nan")),
     "hash": lambda c: hash(c["Point"](1)) == hash(c["Point"](1, 2)),
+    "hash of a part": lambda c: hash(c["Named"](name="a")) == hash(c["Named"](name="a", rest=[1])),
     "no hash": lambda c: hash(c["Counter"]()),
     "factory": lambda c: c["Counter"]().parts is c["Counter"]().parts,
     "no init": lambda c: c["Counter"](1).doubled,
