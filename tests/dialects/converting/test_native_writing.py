@@ -207,7 +207,7 @@ CALLING = _workflow(
 def test_called_workflows_stand_in_the_file() -> None:
     text = _text(CALLING)
 
-    assert "    with:\n      y: {expr: '1'}\n    unnamed: true\n" in text
+    assert '    with:\n      y: {expr: "1"}\n    unnamed: true\n' in text
     assert text.count("words:") == 1
 
 

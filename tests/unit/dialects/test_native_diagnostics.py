@@ -41,7 +41,7 @@ IN_STEPS = [
     ),
     ("a: {http: {method: GET}}", "W006", 19, "'url'"),
     *(("a: {then: {b: {ask: Hi}}}", "W006", 9, "'if'"), ("a: {each: [1]}", "W006", 9, "'steps'")),
-    ("a: {together: true}", "W006", 9, "'steps'"),
+    ("a: {together: true}", "W007", 23, "steps by name"),
     ("a: {choose: {cases: {b: {c: {ask: Hi}}}}}", "W006", 30, "when"),
     *(("a: 5", "W007", 12, "an object"), ("a: {ask: 5}", "W007", 18, "a text")),
     ("a: {ask: Hi, max_tokens: 0}", "W007", 34, "at least 1|from 1"),

@@ -147,8 +147,6 @@ def test_choose_on_a_value(on: str) -> None:
     [
         "{together: {l: {value: 1}, r: {value: 2}, t: {value: 3, after: [l, r]}}}",
         "{together: {steps: {l: {value: 1}, r: {value: 2}, t: {value: 3, after: [l, r]}}}}",
-        "{together: true, steps: {l: {value: 1}, r: {value: 2}, t: {value: 3, after: [l, r]}}}",
-        "{together: , steps: {l: {value: 1}, r: {value: 2}, t: {value: 3, after: [l, r]}}}",
     ],
 )
 def test_together_has_no_order_but_after(together: str) -> None:

@@ -327,16 +327,3 @@ COMMON = fields(
     "on_failure",
     after=_previous,
 )
-
-
-class Together(forms.OneOf):
-    """Steps side by side: right in their place, or beside it under `steps`."""
-
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        block = super().read(context, value, at)
-        beside = context.around.fields
-        if isinstance(block, bool) and (beside is None or "steps" not in beside):
-            message, path = f"{at.owner} lacks the field 'steps'", context.around.path
-            advice = "add the steps that run side by side"
-            context.report("W006", message, context.places.node(path), help=advice)
-        return block if isinstance(block, ir.Block) else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.native import forms
-from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps, Together
+from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
 from whorl.dialects.native.context import (
     Attributes,
     CannotWriteError,
@@ -290,12 +290,7 @@ _KINDS = (
         steps=Steps(),
         block=OPTIONS,
     ),
-    _kind(
-        "together",
-        ir.Group,
-        together=Together(FLAG, Body(is_ordered=False)),
-        side_by_side=Steps(is_open=True, is_ordered=False),
-    ),
+    _kind("together", ir.Group, together=Body(is_ordered=False)),
     _kind("repeat", ir.Loop, REPEAT.fields, repeat=REPEAT),
     _kind("wait", ir.Wait, _MOMENT.fields, moment=forms.OneOf(Moment(), _MOMENT)),
     _kind("approve", ir.Gate, _QUESTION.fields, question=forms.Short("message", _QUESTION)),

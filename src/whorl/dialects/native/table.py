@@ -209,8 +209,7 @@ steps*   steps          body         what is done with each item
 ~block   block          *            how its steps run together
 
 [together: runs its steps at the same time]
-together*  together      body  the steps, or true beside `steps`
-^steps     side_by_side  body  the steps that run at the same time
+together*  together  body  the steps that run at the same time
 
 [repeat: the loop]
 repeat*  repeat  *  how and what to repeat

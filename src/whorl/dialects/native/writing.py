@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from dataclasses import fields, is_dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from whorl import ir
 from whorl.dialects.files import NoFiles
@@ -23,10 +19,11 @@ from whorl.dialects.native.context import (
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import FILE, SHARED, defaults_of
 from whorl.dialects.reader import read_workflow
-from whorl.errors import UNSAFE_LETTERS, InternalError, InvalidWorkflow, Span, visible
+from whorl.errors import InternalError, InvalidWorkflow, Span, visible
 from whorl.ir.expressions import Names
 from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping
+from whorl.source.editing.spelling import Indent, block
 
 if TYPE_CHECKING:
     from collections import abc
@@ -35,25 +32,6 @@ if TYPE_CHECKING:
 
 _INLINE_MAX = 88
 _NO_DOCUMENT = Document(Mapping((), Span("", 1, 1)), (), "", "")
-# Words that readers of older YAML take for true or false.
-_OLD_WORDS = re.compile(r"(?i:y|n|yes|no|on|off|true|false|null|~)")
-# Texts that cannot stand without quotes; double ones look the same in JSON.
-_NEEDS_QUOTES = re.compile(r"^[{\[&*!|>%@`#'\"]|: |:$| #")
-# What YAML takes for the end of a line, or forbids, outside of double quotes, and what people
-# would not see in a file.
-_BREAKS = re.compile(rf"(?![\n\t]){UNSAFE_LETTERS}")
-# The core schema of YAML 1.2.
-_RESOLVERS = (
-    ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", "~nN"),
-    ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("tag:yaml.org,2002:int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
-    (
-        "tag:yaml.org,2002:float",
-        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
-        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-        "-+0123456789.",
-    ),
-)
 
 
 def convert(
@@ -153,65 +131,7 @@ def _comments(above: list[str], column: int) -> list[str]:
 
 def emit_yaml(value: dict[str, Any]) -> str:
     """A value as YAML as a person would write it: keys in order, texts in blocks, few quotes."""
-    options: Any = {"sort_keys": False, "allow_unicode": True, "default_flow_style": False}
-    text = str(yaml.dump(_File(value), Dumper=_Dumper, width=10**9, **options))
-    # Texts with such letters are in double quotes, so an escape stands for each.
-    return _BREAKS.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
-
-
-class _File(dict[str, Any]):
-    """The fields of a whole file, each on a line of its own."""
-
-
-class _Dumper(yaml.SafeDumper):
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """A part that stands in two places is written twice."""
-        return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Items of a list are indented below their key."""
-        super().increase_indent(flow, False)
-
-
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    needs_quotes = _NEEDS_QUOTES.search(text) and not set('"\\') & set(text)
-    style = '"' if _OLD_WORDS.fullmatch(text) or needs_quotes else None
-    if "\n" in text or _BREAKS.search(text):
-        style = '"' if _BREAKS.search(text) else "|"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-def _object(dumper: Any, value: dict[str, Any]) -> yaml.MappingNode:
-    node: yaml.MappingNode = dumper.represent_mapping("tag:yaml.org,2002:map", value)
-    for key, _ in node.value:
-        # A key is always a text, so that it needs no quotes to be one.
-        if _OLD_WORDS.fullmatch(key.value) or key.value.isdecimal():
-            key.style, key.tag = None, dumper.resolve(yaml.ScalarNode, key.value, (True, False))
-    node.flow_style = _is_short(value)
-    return node
-
-
-def _list(dumper: _Dumper, value: list[Any]) -> yaml.SequenceNode:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=_is_short(value))
-
-
-def _is_short(value: Any) -> bool:
-    """Whether an object or a list stands on one line: it fits, and holds no other object."""
-    inner = value.values() if isinstance(value, dict) else value
-    if isinstance(value, _File) or any(isinstance(part, dict) for part in inner):
-        return False
-    written = json.dumps(value, ensure_ascii=False)
-    return len(written) <= _INLINE_MAX and "\\n" not in written
-
-
-for _tag, _pattern, _first in _RESOLVERS:
-    _Dumper.add_implicit_resolver(_tag, re.compile(f"(?:{_pattern})\\Z"), [*_first, ""])
-_Dumper.add_representer(str, _text)
-_Dumper.add_representer(dict, _object)
-_Dumper.add_representer(_File, _object)
-_Dumper.add_representer(list, _list)
+    return "\n".join([*block(value, 0, Indent(inline=_INLINE_MAX)), ""])
 
 
 def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import UNSAFE_LETTERS
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -19,19 +20,25 @@ if TYPE_CHECKING:
 # A text that is surely a text without quotes, and no word or number.
 _PLAIN = re.compile(r"[A-Za-z_/](?:[\w/.()$%+*=<>~;|^ -]|:(?! |$)|'(?=\w)|,(?= )|\?)*")
 _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
+# Words that are keys of files.
+_NAMES = frozenset(("x", "y", "n", "on"))
 _KEY = re.compile(r"[A-Za-z_][\w./$-]*")
-# What JSON leaves as it is and YAML does not take.
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+# What JSON leaves as it is, and YAML does not take or nobody would see in a file.
+_ESCAPED = re.compile(rf"(?![\n\t]){UNSAFE_LETTERS}|[\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Indent:
-    """How a file is indented: by how many spaces, and lists below their keys by how many."""
+    """How a file is indented: by how many spaces, and lists below their keys by how many.
+
+    What holds no object stands on one line where it is not longer than `inline`.
+    """
 
     unit: str = "  "
     items: int = 2
     newline: str = "\n"
     colon: str = ": "
+    inline: int = 0
 
 
 def quoted(text: str) -> str:
@@ -78,10 +85,8 @@ def _is_simple(text: str) -> bool:
     return all(character >= " " for character in text) and not _ESCAPED.search(text)
 
 
-def key(name: str, *, is_json: bool = False) -> str:
-    if is_json:
-        return quoted(name)
-    is_plain = _KEY.fullmatch(name) and (name in "xyn" or name.lower() not in _WORDS)
+def key(name: str) -> str:
+    is_plain = _KEY.fullmatch(name) and (name in _NAMES or name.lower() not in _WORDS)
     return name if is_plain else quoted(name)
 
 
@@ -108,7 +113,7 @@ def block(value: Json, column: int, indent: Indent) -> list[str]:
         return lines
     assert isinstance(value, list)
     for part in value:
-        if isinstance(part, dict | list) and part:
+        if isinstance(part, dict | list) and part and not _is_short(part, indent):
             inner = block(part, column + 2, indent)
             lines += [f"{pad}- {inner[0][column + 2 :]}", *inner[1:]]
         else:
@@ -120,12 +125,12 @@ def _entry(head: str, value: Json, column: int, indent: Indent) -> Iterator[str]
     """The lines of an entry, behind its key or dash."""
     deeper = column + len(indent.unit)
     if isinstance(value, dict | list) and value:
-        is_list = isinstance(value, list)
-        if is_list and all(isinstance(item, int | float) for item in value):
-            yield f"{head} {flow(value)}"
+        if _is_short(value, indent):
+            yield f"{head} {brackets(value)}"
             return
         yield head
-        yield from block(value, column + indent.items if is_list else deeper, indent)
+        below = column + indent.items if isinstance(value, list) else deeper
+        yield from block(value, below, indent)
         return
     if isinstance(value, str) and "\n" in value:
         text = literal(value, deeper, indent, owner=column)
@@ -133,6 +138,22 @@ def _entry(head: str, value: Json, column: int, indent: Indent) -> Iterator[str]
             yield f"{head} {text}"
             return
     yield f"{head} {scalar(value) if not isinstance(value, dict | list) else flow(value)}"
+
+
+def _is_short(value: dict[str, Json] | list[Json], indent: Indent) -> bool:
+    """Whether an object or a list stands on one line."""
+    if isinstance(value, list) and all(isinstance(item, int | float) for item in value):
+        return True
+    parts = value if isinstance(value, list) else value.values()
+    if not indent.inline or any(map(_holds_object, parts)):
+        return False
+    written = brackets(value)
+    return len(written) <= indent.inline and "\\n" not in written
+
+
+def _holds_object(value: Json) -> bool:
+    is_list = isinstance(value, list)
+    return isinstance(value, dict) or (is_list and any(map(_holds_object, value)))
 
 
 def brackets(value: Json) -> str:

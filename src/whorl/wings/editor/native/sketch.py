@@ -11,7 +11,7 @@ from whorl.dialects.native.blocks import COMMON, kinds_of
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reading.fields import text_of, texts_of
-from whorl.source import Mapping, Scalar, Value
+from whorl.source import Mapping, Value
 from whorl.wings.editor.kit.changes import FormField
 from whorl.wings.editor.kit.sketch import (
     Keys,
@@ -106,9 +106,7 @@ def slots_of(step: Value | None, kind: str, where: Keys) -> dict[str, Keys]:
         case "each":
             return {"": (*where, "steps")}
         case "together":
-            together = at(step, "together")
-            is_flag = isinstance(together, Scalar) and at(step, "steps") is not None
-            return {"": (*where, "steps") if is_flag else _body(together, (*where, "together"))}
+            return {"": _body(at(step, "together"), (*where, "together"))}
         case "if":
             names = {"then": "then", "default": "else"}
             found = {slot: name for slot, name in names.items() if at(step, name) is not None}
