@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_files import faults, read
+from native_files import read
 
 from campaign import amount
 from waiting import PATIENCE_S
@@ -199,43 +199,6 @@ def test_no_value_becomes_code(script: str) -> None:
     faults = [fault.message for fault in read_script(script).faults]
 
     assert any("code" in message or "name" in message for message in faults)
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        *('if true; then echo "{{ x }}"; fi', "export NAME={{ x }}", "local name={{ x }}"),
-        *('echo "{{ x }}" | grep sh', 'echo "{{ x }}" | python3 count.py'),
-        *("bash script.sh {{ x }}", "python3 -m pytest {{ x }}", "python3 solve.py {{ x }} -c"),
-        *("awk -v name={{ x }} '{ print name }' file", "awk '{ print }' {{ x }}"),
-        *("sed -n 1p {{ x }}", "ssh {{ host }}", "cat > out.txt <<EOF\n{{ x }}\nEOF"),
-        *('grep "{{ x }}" <<< "text"', 'git commit -m "{{ x }}" || echo "{{ y }}"'),
-        *("for f in {{ x }}; do echo $f; done", 'curl -d "{{ x }}" https://example.org'),
-    ],
-)
-def test_values_stand_where_they_are_only_words(script: str) -> None:
-    assert read_script(script).faults == []
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        '[sh, -c, "echo {{ x }}"]',
-        '[sudo, bash, -lc, "echo {{ x }}"]',
-        '["/usr/bin/env", python3, -c, "print({{ x }})"]',
-        '[ssh, host, "ls {{ x }}"]',
-    ],
-)
-def test_no_value_of_a_list_becomes_code(command: str) -> None:
-    text = f"inputs: {{x: string}}\nsteps: {{a: {{run: {command}}}}}\n"
-
-    (found,) = faults(text)
-    assert found.code == "W021"
-    assert found.span is not None
-
-
-def test_values_of_a_list_are_words() -> None:
-    read('inputs: {x: string}\nsteps: {a: {run: [sh, script.sh, "{{ x }}", -c]}}\n')
 
 
 @pytest.mark.parametrize(

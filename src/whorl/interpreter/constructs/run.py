@@ -26,24 +26,15 @@ if TYPE_CHECKING:
     from whorl.ir import Call, Port, Workflow
     from whorl.language import Json
 
-# What a value of each type is to Python; anything else fits any value.
-_TYPES: dict[str, Any] = {
-    "string": str,
-    "file": str,
-    "boolean": bool,
-    "integer": int,
-    "number": int | float,
-    "list": list,
-    "files": list,
-}
-_WORDS = {
-    "string": "a text",
-    "file": "the path of a file",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "list": "a list",
-    "files": "a list of paths",
+# What a value of each type is to Python, and to people; anything else fits any value.
+_TYPES: dict[str, tuple[Any, str]] = {
+    "string": (str, "a text"),
+    "file": (str, "the path of a file"),
+    "boolean": (bool, "true or false"),
+    "integer": (int, "a whole number"),
+    "number": (int | float, "a number"),
+    "list": (list, "a list"),
+    "files": (list, "a list of paths"),
 }
 
 _LOOSE_LENGTH_MIN = 8
@@ -268,14 +259,14 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
     value: Json = given[port.name]
     if isinstance(value, str):
         value = _read(port, value, written)
-    wanted = _TYPES.get(port.type, object)
+    wanted, words = _TYPES.get(port.type, (object, ""))
     # A boolean is no number here, though it is one to Python.
     is_other = isinstance(value, bool) and port.type in ("integer", "number")
     is_endless = isinstance(value, float) and not math.isfinite(value) and wanted is not object
     if isinstance(value, wanted) and not is_other and not is_endless:
         return value  # type: ignore[no-any-return]
     found = f"a {type(value).__name__}" if port.secret else f"{value!r:.80}"
-    raise InputError(f"the input {port.name!r} must be {_WORDS[port.type]}, not {found}")
+    raise InputError(f"the input {port.name!r} must be {words}, not {found}")
 
 
 def keep_secrets(machine: State, workflow: Workflow, values: Values) -> None:
