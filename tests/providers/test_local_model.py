@@ -15,7 +15,6 @@ import pytest
 from provider_server import ask, providers_for, say
 
 from whorl.errors import ProviderError
-from whorl.providers.models.client import choose_models
 from whorl.providers.models.local import CONTEXT_TOKENS, Engine, bounded, is_installed
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
@@ -185,26 +184,8 @@ def _listening_tcp() -> set[str]:
     return {row.split()[9] for row in rows}
 
 
-@installed
-def test_other_names_of_it() -> None:
-    keyed = settings_from({}, {"OPENAI_API_KEY": "k" * 10})
-
-    for settings, inputs in [
-        *((NOTHING, {}), (NOTHING, {"model": "gpt-5-mini"}), (keyed, {"provider": "local"})),
-        *((keyed, {"model": "local"}), (keyed, {"model": "local/smollm2-135m"})),
-    ]:
-        (candidate,) = choose_models(settings, inputs).candidates
-        assert candidate.name == "local/smollm2-135m"
 
 
-@installed
-def test_it_can_be_the_last_resort() -> None:
-    table = {"providers": {"one": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}}
-
-    (reply,) = say(settings_from(table, {}), ask("Hi", model=["one/m", "local"], max_tokens=2))
-
-    assert reply.detail["toy_model"] is True
-    assert len(reply.detail["tried"]) == 1
 
 
 @installed

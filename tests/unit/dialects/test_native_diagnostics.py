@@ -10,12 +10,7 @@ from native_files import at, fault, read
 # In the loop of `steps: {l: {repeat: {...}}}`, which has a step `b`, if no others.
 IN_A_LOOP = [
     ("until: {scroe: 1}", "W004", 30, "did you mean 'score'"),
-    ("on_limit: stop", "W007", 32, "finish, fail, pause"),
-    ("check: befor", "W007", 29, "did you mean 'before'"),
-    ("return: bset", "W007", 30, "did you mean 'best'"),
-    ("until: {plateau: 2}", "W013", 30, "score"),
     ("collect: {c: {best: 1}}", "W013", 31, "score"),
-    ("until: {score: {pattern: 'x(?=y)'}}", "W014", 49, "look-ahead"),
     ("at_most: 1001", "W019", 22, "1,001 priced calls"),
     (
         "until: {branch: {tirage: x}}, steps: {triage: {if: true, then: {b: {ask: Hi}}}}",
@@ -23,59 +18,27 @@ IN_A_LOOP = [
         39,
         "did you mean 'triage'",
     ),
-    ("until: {branch: {t: the}}, steps: {t: {if: true, then: {b: {ask: Hi}}}}", "W010", 39, "then"),
     ('carry: {c: {first: "{{ w }}"}}, steps: {w: {ask: Hi}}', "W005", 45, "unknown name 'w'"),
 ]
 # In `steps: {...}`.
 IN_STEPS = [
     ("a: {run: ls, returns: {a: string}}", "W004", 22, "'returns'"),
-    ("a: {http: {ulr: 'https://a'}}", "W004", 20, "did you mean 'url'"),
-    ("a: {ask: Hi, retry: {time: 2}}", "W004", 30, "did you mean 'times'"),
     # A wrong step is still a name for others.
     ('a: {aks: Hi}, b: {ask: "{{ a }}"}', "W004", 13, "did you mean 'ask'"),
-    (
-        "a: {choose: {on: 1 + 1, cases: {c: {d: {ask: Hi}}}, defualt: {b: {ask: Hi}}}}",
-        "W004",
-        61,
-        "did you mean 'default'",
-    ),
-    ("a: {http: {method: GET}}", "W006", 19, "'url'"),
     *(("a: {then: {b: {ask: Hi}}}", "W006", 9, "'if'"), ("a: {each: [1]}", "W006", 9, "'steps'")),
     ("a: {together: true}", "W007", 23, "steps by name"),
     ("a: {choose: {cases: {b: {c: {ask: Hi}}}}}", "W006", 30, "when"),
     *(("a: 5", "W007", 12, "an object"), ("a: {ask: 5}", "W007", 18, "a text")),
     ("a: {ask: Hi, max_tokens: 0}", "W007", 34, "at least 1|from 1"),
     ("a: {ask: Hi, timeout: soon}", "W007", 31, "250ms"),
-    ("a: {ask: Hi, on_failure: stop}", "W007", 34, "halt, continue"),
     ("a: {ask: Hi, on_failure: contineu}", "W007", 34, "did you mean 'continue'"),
-    ("a: {ask: Hi, retry: often}", "W007", 29, "whole number"),
-    ("a: {ask: Hi, returns: {ok: bool}}", "W007", 36, "did you mean|type"),
     ("a: {ask: Hi}, b: {ask: Hi, after: aa}", "W010", 43, "did you mean 'a'|a"),
     ("lop: {repeat: {steps: {a: {ask: Hi}, b: {break: loop}}}}", "W010", 46, "did you mean 'lop'"),
     ("1a: {ask: Hi}", "W012", 9, "begins with a letter"),
-    (
-        "a: {if: true, then: {c: {ask: Hi}}, else: {c: {ask: Hi}}}",
-        "W012",
-        52,
-        "two steps are called 'c'",
-    ),
     ("a: {ask: \"{{ 'x' | uper }}\"}", "W020", 28, "did you mean 'upper'"),
     ('g: {together: {a: {ask: Hi}, b: {ask: "{{ a }}"}}}', "W005", 51, "after: a"),
     ('a: {ask: "{{ x | default(1) }}"}', "W005", 22, "unknown name 'x'"),
     ('a: {ask: "{% if x is defined %}1{% endif %}"}', "W005", 25, "'x'"),
-    (
-        'r: {ask: Hi, returns: {approved: boolean}}, b: {ask: "{{ r.aproved }}"}',
-        "W005",
-        68,
-        "did you mean 'approved'",
-    ),
-    ('r: {run: ls}, b: {ask: "{{ r.stdot }}"}', "W005", 38, "did you mean 'stdout'"),
-    (
-        'l: {repeat: {steps: {write: {ask: Hi}}}}, b: {ask: "{{ l.wirte }}"}',
-        "W005",
-        66,
-        "did you mean 'write'",
-    ),
     (
         'l: {repeat: {steps: {write: {ask: Hi}}}}, b: {ask: "{{ write }}"}',
         "W005",
@@ -91,13 +54,9 @@ IN_STEPS = [
     ),
 ]
 IN_A_FILE = [
-    ("setps: {a: {ask: Hi}}", ("W004", 2, 1), "did you mean 'steps'"),
     ("steps: {a: {ask: Hi}}\ninputs: {x: {tpye: string}}", ("W004", 3, 14), "'type'"),
-    ("name: x", ("W006", 1, 1), "'steps'"),
     ("steps: {}", ("W006", 2, 8), "has no steps"),
-    ("steps: [a]", ("W007", 2, 8), "steps by name"),
     ("steps: {a: {ask: Hi}}\nwhorl2: 1", ("W004", 3, 1), "'whorl'"),
-    ("steps: {a: {ask: Hi}}\ninputs: {x: text}", ("W007", 3, 13), "string"),
     ("steps: {a: {ask: Hi}}\ninputs: {x: strin}", ("W007", 3, 13), "did you mean 'string'"),
     ("steps: {a: {set: {x: 1}}}\ninputs: {x: string}", ("W012", 3, 10), "a variable"),
     ("steps: {a: {run: 'echo {{ x }} # {{ x }}'}}\ninputs: {x: string}", ("W021", 2, 34), ""),

@@ -152,8 +152,9 @@ def _is_short(value: dict[str, Json] | list[Json], indent: Indent) -> bool:
 
 
 def _holds_object(value: Json) -> bool:
-    is_list = isinstance(value, list)
-    return isinstance(value, dict) or (is_list and any(map(_holds_object, value)))
+    if isinstance(value, list):
+        return any(map(_holds_object, value))
+    return isinstance(value, dict)
 
 
 def brackets(value: Json) -> str:
