@@ -112,8 +112,8 @@ class Ask(OwnTask):
             calls: list[Json] = [offers.wanted(c, call_id, is_own=is_own) for c, call_id in wanted]
             if is_own:
                 return Reply({"content": answer.text, "calls": calls, "turn": turn}, usage, detail)
-            spoken = {"calls": calls, "said": turn, "tools": offers.pins}
-            detail |= table_of(redact(spoken, self._settings.secrets()))
+            wishes = {"calls": calls, "said": turn, "tools": offers.pins}
+            detail |= table_of(redact(wishes, self._settings.secrets()))
             return Reply(answer.text, usage, detail)
         value: Json = answer.text
         if request.returns is not None:

@@ -192,21 +192,21 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
     for path, node in walk(body):
         if node.name in sets:
             clashes.append((node.name, "a step", "a variable", context.places.node(path)))
-        given = _given_inside(node)
+        known = _names_inside(node)
         for name in [name for _, block in blocks_of(node) for name, _ in names_given(block)]:
-            if name in given:
+            if name in known:
                 inside, span = (
                     f"a step inside of {node.name!r}",
                     context.places.node(f"{path}/{name}"),
                 )
-                clashes.append((name, given[name], inside, span))
+                clashes.append((name, known[name], inside, span))
     for name, what, other, span in clashes:
         message = f"{name!r} is the name of {what} and of {other}"
         label, advice = "this name has two meanings", "choose another name for one of them"
         context.report("W012", message, span, label=label, help=advice)
 
 
-def _given_inside(node: ir.Node) -> dict[str, str]:
+def _names_inside(node: ir.Node) -> dict[str, str]:
     """What the names are that a loop or a list gives to its steps, or that stand beside theirs."""
     if isinstance(node, ir.ForEach):
         return {node.index_name: "the number of the item", node.item_name: "the item"}
