@@ -25,11 +25,13 @@ from whorl.source.editing.text import (
     UNKNOWN,
     UNREADABLE,
     VALUES_MAX,
+    History,
     Key,
     Patch,
     Text,
-    difference,
+    apply,
     shared_ends,
+    trimmed,
 )
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Editor:
         source = text.removeprefix(self._mark)
         self.now = Text(source, parse, is_json=is_json, document=self._parse_whole(source))
         self._first = self._whole = self.now
+        self._history = History(self.now.text)
         if len(text) > BYTES_MAX or _count(self.now.shape) > VALUES_MAX:
             message = f"files above {BYTES_MAX:,} characters or {VALUES_MAX:,} values"
             self.now.refuse(UNREADABLE, f"{message} are edited as text", 0)
@@ -68,7 +71,15 @@ class Editor:
 
     def patches(self) -> list[Patch]:
         """All changes as patches of the first text."""
-        return difference(self._mark + self._first.source, self.text)
+        lead = len(self._mark)
+        patches = [
+            Patch(start + lead, end + lead, new) for start, end, new in self._history.patches()
+        ]
+        first = self._mark + self._first.source
+        if apply(first, patches) != self.text:
+            # Changes at the end of a last line that has no end of its own.
+            return [trimmed(first, Patch(0, len(first), self.text))]
+        return patches
 
     def first_span(self, span: Span) -> Span | None:
         """Where a line of the text as it is by now stood at first, if it stands there."""
@@ -86,6 +97,7 @@ class Editor:
         for patches in ways:
             changed = self.now.changed(patches, wanted)
             if changed is not None:
+                self._history.add(patches)
                 self.now = changed
                 return
         message = "this change cannot be made here without changing other parts"

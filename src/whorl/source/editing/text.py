@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
@@ -15,7 +13,6 @@ from whorl.source.editing.rereading import Path, Shape, child_of, reread, shape_
 from whorl.source.editing.spelling import Indent
 
 if TYPE_CHECKING:
-    from collections import abc
     from collections.abc import Callable, Iterable
 
 Container: TypeAlias = "Mapping | Sequence"
@@ -296,31 +293,63 @@ def in_utf16(text: str, patches: Iterable[Patch]) -> list[Patch]:
     return [Patch(units(start), units(end), new) for start, end, new in sorted(patches)]
 
 
-def difference(old: str, new: str) -> list[Patch]:
-    """Patches that make one text of another: of each line that differs, what differs in it."""
-    before, after = (text.splitlines(keepends=True) for text in (old, new))
-    starts = [0, *accumulate(map(len, before))]
-    head, tail = shared_ends(before, after)
-    one, other = (text[head : len(text) - tail] for text in (before, after))
-    found: list[Patch] = []
-    for kind, first, last, added, added_last in SequenceMatcher(None, one, other).get_opcodes():
-        if kind == "equal":
-            continue
-        spans = [(first, last, added, added_last)]
-        if last - first == added_last - added:
-            spans = [
-                (first + n, first + n + 1, added + n, added + n + 1) for n in range(last - first)
-            ]
-        for at, end, new_at, new_end in ([head + place for place in span] for span in spans):
-            part = Patch(starts[at], starts[end], "".join(after[new_at:new_end]))
-            same, same_end = shared_ends(old[part.start : part.end], part.text)
-            inner = part.text[same : len(part.text) - same_end]
-            if inner or part.end - part.start > same + same_end:
-                found.append(Patch(part.start + same, part.end - same_end, inner))
-    return found
+class History:
+    """All changes of a text together, as patches of the text that it was at first."""
+
+    def __init__(self, text: str) -> None:
+        self._first = text
+        # What the text consists of: stretches of the first one, and texts that are new.
+        self._parts: list[tuple[int, int] | str] = [(0, len(text))]
+
+    def add(self, patches: Iterable[Patch]) -> None:
+        """Note patches of the text as it is by now."""
+        for patch in sorted(patches, key=lambda patch: patch[:2], reverse=True):
+            self._replace(patch)
+
+    def _replace(self, patch: Patch) -> None:
+        first = self._split(patch.start)
+        last = self._split(patch.end)
+        self._parts[first:last] = [patch.text] if patch.text else []
+
+    def _split(self, offset: int) -> int:
+        """Cut at an offset; gives the index of the part that begins there."""
+        for index, part in enumerate(self._parts):
+            length = len(part) if isinstance(part, str) else part[1] - part[0]
+            if offset <= 0:
+                return index
+            if offset < length:
+                halves: list[tuple[int, int] | str]
+                if isinstance(part, str):
+                    halves = [part[:offset], part[offset:]]
+                else:
+                    halves = [(part[0], part[0] + offset), (part[0] + offset, part[1])]
+                self._parts[index : index + 1] = halves
+                return index + 1
+            offset -= length
+        return len(self._parts)
+
+    def patches(self) -> list[Patch]:
+        """What is different from the first text, in its offsets."""
+        found: list[Patch] = []
+        at, new = 0, ""
+        for part in (*self._parts, (len(self._first), len(self._first))):
+            if isinstance(part, str):
+                new += part
+                continue
+            if new or part[0] > at:
+                found.append(trimmed(self._first, Patch(at, part[0], new)))
+            at, new = part[1], ""
+        return [patch for patch in found if patch.text or patch.end > patch.start]
 
 
-def shared_ends(old: abc.Sequence[object], new: abc.Sequence[object]) -> tuple[int, int]:
+def trimmed(text: str, patch: Patch) -> Patch:
+    """A patch without what it would replace by the same."""
+    start, end, new = patch
+    head, tail = shared_ends(text[start:end], new)
+    return Patch(start + head, end - tail, new[head : len(new) - tail])
+
+
+def shared_ends(old: str | list[Shape], new: str | list[Shape]) -> tuple[int, int]:
     """How much two texts, or lists, have in common at their beginning, and at their end."""
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at] != new[at]), most)
