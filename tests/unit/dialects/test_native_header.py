@@ -17,13 +17,10 @@ HEADS: list[tuple[str, str, object]] = [
         for written, port in (
             ("string", ir.Port("x", "string")),
             ("number?", ir.Port("x", "number", required=False)),
-            ("file", ir.Port("x", "file")),
             ("{type: boolean, default: true}", ir.Port("x", "boolean", False, True)),
             ("{type: json, default: {a: [1]}}", ir.Port("x", "json", False, {"a": [1]})),
-            ("{type: string, required: false}", ir.Port("x", "string", False)),
             ("{type: string?, description: d}", ir.Port("x", "string", False, None, "d")),
             ("{description: d}", ir.Port("x", "any", True, None, "d")),
-            ("{type: number, default: 3}", ir.Port("x", "number", False, 3)),
         )
     ),
     ("inputs: {a1: number}", "main_input", "a1"),
