@@ -16,5 +16,5 @@ WING = Wing(
         "xslt": "whorl.formats.loom.code:Xslt",
     },
     marks=(Mark("host.json", rb"ExtensionBundle\.Workflows"),),
-    find_named="whorl.formats.loom.project:find_named",
+    find_named="whorl.formats.loom.references:find_named",
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.errors import did_you_mean
 from whorl.formats.loom.functions import collections, conversion, dates, workflow
-from whorl.formats.loom.functions.actions import ACTION_FUNCTIONS
+from whorl.formats.loom.functions.workflow import ACTION_FUNCTIONS
 from whorl.formats.loom.values.arguments import (
     forgiving_item,
     pay,

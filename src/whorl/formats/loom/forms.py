@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import field
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -220,6 +221,8 @@ OPTIONS = words(
     SuppressWorkflowHeaders SuppressWorkflowHeadersOnResponse"""
 )
 
+# The names of status codes in the results that a definition writes down.
+STATUS_CODES = {n.replace("_", "").lower(): int(s) for n, s in HTTPStatus.__members__.items()}
 # The statuses that `runAfter` names.
 RUN_AFTER: dict[str, Wanted] = {
     "succeeded": "succeeded",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.mocking import STATUSES, MockWords
-from whorl.formats.loom.external_actions import STATUS_CODES
+from whorl.formats.loom.forms import STATUS_CODES
 from whorl.ir import Branch
 from whorl.ir.walk import blocks_of, walk
 

@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects.reader import several_workflows
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.formats.loom import blocks, control, forms, project, references
+from whorl.formats.loom import blocks, control, forms, references
 from whorl.formats.loom.action import Location, order_of
 from whorl.formats.loom.blocks import read_block
 from whorl.formats.loom.definitions import form_of, forms_of
@@ -71,7 +71,7 @@ def _choose(context: LoomContext) -> Form:
     assert first is not None
     is_bare = not first.is_template and isinstance(first.definition, Mapping)
     context.lenient = is_bare and forms.is_lenient(first.block)
-    context.beside = project.values_beside(context)
+    context.beside = references.values_beside(context)
     found = [first] if is_bare else list(forms_of(root, context.beside))
     names = {form.name.lower(): form for form in found}
     form = found[0]
@@ -115,7 +115,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     order = replace(order, last=(*order.last[:1], *others))
     outputs, hidden, early = _outputs(context, definition, order, body)
     workflow = ir.Workflow(
-        name=form.name or project.name_of(context),
+        name=form.name or references.name_of(context),
         dialect="loom",
         body=body,
         outputs=outputs,
@@ -146,7 +146,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
 
 def _look_through(context: LoomContext, definition: Mapping) -> None:
     """Finds what holds for a whole definition, and what stands beside it."""
-    project.warn_of_host(context)
+    references.warn_of_host(context)
     context.static_results = find_mapping(definition, "staticResults")
     triggers = find_mapping(definition, "triggers") or ()
     context.triggers = tuple(trigger.name for trigger in triggers)

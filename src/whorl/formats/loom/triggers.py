@@ -13,7 +13,7 @@ from whorl import ir
 from whorl.dialects.reading.fields import duration_of, text_of, words
 from whorl.formats.loom import forms
 from whorl.formats.loom.action import Action
-from whorl.formats.loom.external_actions import read_connector, read_http
+from whorl.formats.loom.blocks import read_connector, read_http
 from whorl.formats.loom.forms import fields, find, find_mapping, scalars_in, text_at
 from whorl.formats.loom.values.formats import windows_zone
 from whorl.ir.values import parse_time

@@ -5,23 +5,481 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
+from dataclasses import field
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from xml.parsers import expat
 
-from whorl.formats.loom.functions.xml import json_of_xml, select, to_xml
 from whorl.formats.loom.values import arguments, formats
-from whorl.formats.loom.values.arguments import Number, not_valid, number, wrong
+from whorl.formats.loom.values.arguments import Number, is_xml, not_valid, number, text, wrong
 from whorl.formats.loom.values.formats import culture_of
 from whorl.language.core.text import finite, refuse_constant, without_surrogates
-from whorl.language.faults import LimitExceeded
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import INTEGER_MAX
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from typing import Literal
 
     from whorl.language.calls import Run
     from whorl.language.values import Value
 
+
+# XML as a tree of nodes, from and to JSON by the rules of Newtonsoft, and XPath over it.
+#
+# It is read with limits and no document type, and written as .NET writes it. The parser is
+# Python's: lxml says neither what was a CDATA section nor whether an element was closed at once.
+
+# So many bytes are read at once: one call for all would hold up other threads.
+_AT_ONCE = 65_536
+# The parent of the root element has this name, which no source can spell.
+DOCUMENT = "#document"
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_IN_TEXT = str.maketrans(_ENTITIES)
+_IN_ATTRIBUTE = str.maketrans(
+    _ENTITIES | {'"': "&quot;", "\n": "&#xA;", "\r": "&#xD;", "\t": "&#x9;"}
+)
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A node of a document; `closed` means that an element is written `<a />`.
+
+    The XML declaration is an instruction.
+    """
+
+    kind: Literal["element", "text", "cdata", "comment", "instruction"]
+    name: str = ""
+    text: str = ""
+    parent: Node | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list[Node] = field(default_factory=list)
+    closed: bool = False
+
+
+def parse_xml(run: Run, source: str) -> Node:
+    """Read a document; the result holds its declaration, comments and root element."""
+    run.check_text(len(source), "xml")
+    run.spend(len(source) >> 4)
+    return _Reader(run, source).read()
+
+
+class _Reader:
+    """Builds the tree from the events of the parser."""
+
+    def __init__(self, run: Run, source: str) -> None:
+        self.run = run
+        self.content = source.encode("utf-8", "replace")
+        self.current = Node("element", DOCUMENT)
+        self.depth = self.count = 0
+        # The prefixes that are declared around the element that is read, for each level.
+        self.prefixes = [frozenset(("xml", "xmlns"))]
+        self.pieces: list[str] = []
+        self.is_cdata = False
+        # The declared encoding is set aside: the source is text already.
+        self.parser = expat.ParserCreate("utf-8")
+        self.parser.buffer_text = True
+        self.parser.ordered_attributes = True
+        self.parser.XmlDeclHandler = self._declaration
+        self.parser.StartDoctypeDeclHandler = self._refuse_type
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self.pieces.append
+        self.parser.CommentHandler = lambda text: self._add(Node("comment", "", text))
+        self.parser.ProcessingInstructionHandler = lambda name, text: self._add(
+            Node("instruction", name, text)
+        )
+        self.parser.StartCdataSectionHandler = lambda: self._end_text(is_cdata=True)
+        self.parser.EndCdataSectionHandler = self._end_text
+
+    def read(self) -> Node:
+        try:
+            for at in range(0, len(self.content), _AT_ONCE):
+                self.parser.Parse(self.content[at : at + _AT_ONCE], False)
+            self.parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise EvaluationError(f"the value is not valid XML: {error}") from None
+        return self.current
+
+    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if version != "1.0":
+            raise EvaluationError(f"the XML version {version!r} is not supported")
+        text = f'version="{version}"'
+        if encoding is not None:
+            text += f' encoding="{encoding}"'
+        if standalone >= 0:
+            text += f' standalone="{"yes" if standalone else "no"}"'
+        self._add(Node("instruction", "xml", text))
+
+    def _refuse_type(self, *_: object) -> None:
+        raise EvaluationError(
+            "the XML has a document type, which is not supported",
+            help="remove <!DOCTYPE ...>: it can name other files and make text grow without end",
+        )
+
+    def _start(self, name: str, attributes: list[str]) -> None:
+        self.depth += 1
+        if self.depth > self.run.limits.depth_max:
+            raise LimitExceeded(f"XML is nested more than {self.run.limits.depth_max} levels deep")
+        self.prefixes.append(_declared(self.prefixes[-1], attributes[::2]))
+        for each in (name, *attributes[::2]):
+            prefix, colon, _ = each.partition(":")
+            if colon and prefix not in self.prefixes[-1]:
+                reason = f"{prefix!r} is an undeclared prefix"
+                raise EvaluationError(f"the value is not valid XML: {reason}")
+        element = Node("element", name)
+        element.attributes = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        self._add(element)
+        self.current = element
+
+    def _end(self, name: str) -> None:
+        self._end_text()
+        end = self.parser.CurrentByteIndex
+        element = self.current
+        # After `<a/>` the parser stands behind the mark, after `<a></a>` before it.
+        element.closed = not element.children and self.content[end - 2 : end] == b"/>"
+        self.depth -= 1
+        self.prefixes.pop()
+        assert element.parent is not None
+        self.current = element.parent
+
+    def _end_text(self, *, is_cdata: bool = False) -> None:
+        """Add the text that has come so far; what follows is in a CDATA section or not."""
+        if self.pieces or self.is_cdata:
+            text = "".join(self.pieces)
+            # The list itself is the parser's handler, so it is emptied and not replaced.
+            self.pieces.clear()
+            self._append(Node("cdata" if self.is_cdata else "text", "", text))
+        self.is_cdata = is_cdata
+
+    def _add(self, node: Node) -> None:
+        self._end_text()
+        self._append(node)
+
+    def _append(self, node: Node) -> None:
+        self.count += 1
+        self.run.spend(3)
+        if self.count > self.run.items_max:
+            raise LimitExceeded(f"XML has more than {self.run.items_max} nodes")
+        # Texts of white space alone are dropped, as .NET does when it loads a document.
+        if node.kind != "text" or node.text.strip(" \t\r\n"):
+            node.parent = self.current
+            self.current.children.append(node)
+
+
+def _declared(around: frozenset[str], attributes: Iterable[str]) -> frozenset[str]:
+    """Return the prefixes that are declared, given those around and the names of attributes."""
+    own = {name[6:] for name in attributes if name.startswith("xmlns:")}
+    return around | own if own else around
+
+
+def write_xml(node: Node) -> str:
+    """Write a node as .NET does: `<a />`, attributes in double quotes."""
+    match node.kind:
+        case "text":
+            return node.text.translate(_IN_TEXT)
+        case "cdata":
+            return f"<![CDATA[{node.text}]]>"
+        case "comment":
+            return f"<!--{node.text}-->"
+        case "instruction":
+            return f"<?{node.name} {node.text}?>" if node.text else f"<?{node.name}?>"
+    inner = "".join(map(write_xml, node.children))
+    if node.name == DOCUMENT:
+        return inner
+    start = f"<{node.name}"
+    for name, value in node.attributes.items():
+        start += f' {name}="{value.translate(_IN_ATTRIBUTE)}"'
+    return f"{start} />" if node.closed else f"{start}>{inner}</{node.name}>"
+
+
+_PART = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)')""")
+_DECLARED = re.compile(r"""<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
+
+
+def xml_text(run: Run, envelope: dict[str, Value]) -> str:
+    """Return the XML that an envelope wraps, decoded as it declares itself."""
+    content = arguments.content_bytes(run, envelope)
+    text = arguments.decode_text(content, "utf-8")
+    declared = _DECLARED.match(text)
+    if declared is not None:
+        encoding = arguments.charset_named(declared[1])
+        if encoding.startswith(("utf-16", "utf-32")):
+            raise EvaluationError(f"the XML says that it is {declared[1]!r}, and it is not")
+        text = arguments.decode_text(content, encoding)
+    return text
+
+
+def json_of_xml(run: Run, envelope: dict[str, Value]) -> Value:
+    result: dict[str, Value] = {}
+    _add_children(parse_xml(run, xml_text(run, envelope)), result)
+    run.weigh(result)
+    return result
+
+
+def _add_children(element: Node, result: dict[str, Value]) -> None:
+    kinds = {"text": "#text", "cdata": "#cdata-section", "comment": "#comment"}
+    groups: dict[str, list[Node]] = {}
+    for child in element.children:
+        named = arguments.decode_name(child.name) if child.kind == "element" else f"?{child.name}"
+        groups.setdefault(kinds.get(child.kind, named), []).append(child)
+    for key, nodes in groups.items():
+        if key != "#comment":
+            result[key] = _value(nodes[0]) if len(nodes) == 1 else [*map(_value, nodes)]
+        elif len(nodes) > 1:
+            # Newtonsoft leaves one comment out, and several become an empty array.
+            result[key] = []
+
+
+def _value(node: Node) -> Value:
+    if node.kind == "instruction" and node.name == "xml":
+        return {f"@{name}": double or single for name, double, single in _PART.findall(node.text)}
+    if node.kind != "element":
+        return node.text
+    if not node.attributes and not node.children:
+        return None if node.closed else ""
+    if not node.attributes and [child.kind for child in node.children] == ["text"]:
+        return node.children[0].text
+    result: dict[str, Value] = {f"@{name}": value for name, value in node.attributes.items()}
+    _add_children(node, result)
+    return result
+
+
+def _add_properties(
+    run: Run, element: Node, properties: dict[str, Value], around: frozenset[str] = frozenset()
+) -> None:
+    prefixes = _declared(around, [key[1:] for key in properties if key[:1] == "@"])
+    for key, value in properties.items():
+        run.spend(8 + (len(key) >> 1))
+        values = value if isinstance(value, list) else [value]
+        if key.startswith("@") and not isinstance(value, list | dict):
+            element.attributes[arguments.encode_name(key[1:])] = _scalar(run, value)
+        elif key in ("#text", "#cdata-section"):
+            for part in values:
+                text = _scalar(run, part)
+                if key != "#text" and "]]>" in text:
+                    raise EvaluationError("a CDATA section cannot hold ']]>'")
+                element.children.append(Node("text" if key == "#text" else "cdata", "", text))
+        elif key == "?xml" and isinstance(value, dict):
+            shown = " ".join(f'{name[1:]}="{_scalar(run, part)}"' for name, part in value.items())
+            element.children.append(Node("instruction", "xml", shown))
+        else:
+            element.children += [_element(run, key, part, prefixes) for part in values]
+
+
+def _element(run: Run, key: str, value: Value, around: frozenset[str]) -> Node:
+    run.spend(4)
+    own = [name[1:] for name in value if name[:1] == "@"] if isinstance(value, dict) else []
+    prefix, _, local = key.partition(":")
+    # A prefix that nothing declares is left out.
+    is_bare = bool(local) and prefix not in _declared(around, own)
+    name = arguments.encode_name(local if is_bare else key)
+    element = Node("element", name, closed=value is None)
+    if isinstance(value, dict):
+        _add_properties(run, element, value, around)
+        element.closed = not element.children
+    elif isinstance(value, list):
+        element.children = [_element(run, key, part, around) for part in value]
+    elif value is not None:
+        element.children = [Node("text", "", _scalar(run, value))]
+    return element
+
+
+def _scalar(run: Run, value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else arguments.print_text(run, value)
+
+
+def to_xml(run: Run, value: Value) -> Value:
+    """Turn a text, or a JSON object with one property, into XML in an envelope."""
+    if arguments.is_envelope(value):
+        # Azure takes content at its word; whether it is XML shows when it is read.
+        return arguments.envelope(arguments.content_bytes(run, value), arguments.XML)
+    if isinstance(value, str):
+        return wrapped(run, parse_xml(run, value))
+    if not isinstance(value, dict):
+        raise wrong("xml", None, "be a string or an object", value)
+    run.weigh(value)
+    document = Node("element", DOCUMENT)
+    _add_properties(run, document, value)
+    if sum(child.kind == "element" for child in document.children) > 1:
+        raise EvaluationError(
+            "the JSON has more than one root, and XML has one",
+            help="put the properties into an object under one name",
+        )
+    return wrapped(run, document)
+
+
+def wrapped(run: Run, element: Node) -> dict[str, Value]:
+    content = write_xml(element).encode("utf-8", "replace")
+    run.check_text(len(content) * 4 // 3, "xml")
+    return arguments.envelope(content, arguments.XML)
+
+
+# XPath is evaluated by lxml. Its work is reckoned before, since nothing can interrupt it.
+_SOURCE_MAX = 4_096
+_DEPTH_MAX = 32
+# A step pays for 256 pieces of work: 200,000 steps are about a second.
+_PIECES = 8
+# They may compare each character of a text with each of another one.
+_SEARCHES = frozenset(("contains", "substring-before", "substring-after", "translate"))
+_FUNCTIONS = _SEARCHES | {
+    *("boolean", "ceiling", "concat", "count", "false", "floor", "last", "local-name", "name"),
+    *("namespace-uri", "normalize-space", "not", "number", "position", "round", "starts-with"),
+    *("string", "string-length", "substring", "sum", "true"),
+}
+_TOKEN = re.compile(
+    r"""(?P<literal>"[^"]*"|'[^']*')|(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
+      |(?P<axis>[^\W\d][\w.-]*(?=\s*::))
+      |(?P<test>(?:node|text|comment|processing-instruction)\s*\(\s*(?:"[^"]*"|'[^']*')?\s*\))
+      |(?P<name>[^\W\d][\w.-]*(?::(?:[^\W\d][\w.-]*|\*))?)(?P<call>(?=\s*\())?
+      |(?P<mark>//|::|!=|<=|>=|\.\.|\S)""",
+    re.VERBOSE,
+)
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+# What stands before an operand, and what before the name of a node.
+_BEGINNINGS = frozenset(("(", "[", ",", "|", "operator", "comparison"))
+_BEFORE_NAMES = _BEGINNINGS | {"/", "//", "::", "@"}
+_NAMED_OPERATORS = frozenset(("*", "and", "or", "div", "mod"))
+_NARROW_AXES = frozenset(("child", "self", "attribute"))
+
+
+def select(run: Run, value: Value, path: Value) -> Value:
+    """Return what an expression gives: elements in envelopes, texts as strings, or one value."""
+    if not is_xml(value):
+        raise wrong("xpath", 0, "be an XML object", value)
+    expression = text("xpath", 1, path)
+    document = parse_xml(run, xml_text(run, value))
+    if expression.strip() in ("/", "."):
+        return [wrapped(run, document)]
+    outcome = _evaluate(run, expression, document)
+    if isinstance(outcome, str):
+        run.check_text(len(outcome), "xpath")
+    if not isinstance(outcome, list):
+        return outcome
+    run.check_items(len(outcome), "xpath")
+    return [wrapped(run, each) if isinstance(each, Node) else each for each in outcome]
+
+
+def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | str | float | bool:
+    try:
+        from lxml import etree
+    except ImportError:
+        raise EvaluationError(
+            "xpath needs the extra `xslt`, which is not installed",
+            help="install it with `pip install 'whorl[xslt]'`",
+        ) from None
+    source = write_xml(document)
+    elements, nodes, depth = _counted(document)
+    admitted = _admitted(run, expression, (nodes, depth, len(source)))
+    declared = {
+        name[6:]: uri
+        for element in elements
+        for name, uri in element.attributes.items()
+        if name.startswith("xmlns:")
+    }
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        strip_cdata=False,
+    )
+    try:
+        root = etree.fromstring(source.encode("utf-8", "replace"), parser)
+        own = dict(zip(root.iter("*"), elements, strict=True))
+        found = root.getroottree().xpath(admitted, namespaces=declared, smart_strings=False)
+    except etree.XMLSyntaxError as error:
+        raise EvaluationError(f"the value is not valid XML: {error}") from None
+    except (etree.XPathError, ValueError) as error:
+        reason = f"the XPath expression {expression[:60]!r} is not valid: {error}"
+        raise EvaluationError(reason) from None
+    if isinstance(found, str | float | bool):
+        return found
+    return [each if isinstance(each, str) else own.get(each) or each.text or "" for each in found]
+
+
+def _counted(document: Node) -> tuple[list[Node], int, int]:
+    """Return the elements in their order, how many nodes there are and how deep they lie."""
+    elements: list[Node] = []
+    nodes = depth = 1
+    waiting = [(child, 1) for child in reversed(document.children)]
+    while waiting:
+        node, level = waiting.pop()
+        nodes += 1 + len(node.attributes)
+        depth = max(depth, level)
+        if node.kind == "element":
+            elements.append(node)
+        waiting.extend((child, level + 1) for child in reversed(node.children))
+    return elements, nodes, depth
+
+
+def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
+    """Pay for the most that an expression may look at; return it with paths from the document.
+
+    For each step that goes wide a node is come to once more from each other node. What is inside
+    of brackets happens for each node before them; `around` says for how many.
+    """
+    nodes, depth, length = document
+    if len(expression) > _SOURCE_MAX:
+        raise LimitExceeded(f"XPath expression is longer than {_SOURCE_MAX} characters")
+    # Of nodes that lie in each other all descendants are found, and joined pair by pair.
+    spread = depth * (1 + (nodes >> 6))
+    visits = most = needle = count = 1
+    around, nested, before, rewritten, done = [1], 0, "(", "", 0
+    for token in _TOKEN.finditer(expression):
+        kind, word = str(token.lastgroup), token["name"] or token[0]
+        count += 1
+        if before not in _BEFORE_NAMES and word in _NAMED_OPERATORS:
+            before = "operator"
+            continue
+        if (kind == "call" and word not in _FUNCTIONS) or (kind, word) == ("axis", "namespace"):
+            names = ", ".join(sorted(_FUNCTIONS))
+            raise EvaluationError(f"XPath has no function or axis {word!r}", help=f"it has {names}")
+        nested += (word in ("(", "[")) - (word in (")", "]"))
+        if nested > _DEPTH_MAX:
+            raise LimitExceeded(f"XPath is nested more than {_DEPTH_MAX} levels deep")
+        if kind == "literal":
+            needle = max(needle, len(word))
+        elif before == "," and kind != "number":
+            # It may be any text of the document.
+            needle = length
+        is_top, begins = len(around) == 1, before in _BEGINNINGS
+        if begins:
+            is_value = kind in ("literal", "number", "call") or word == "-"
+            if before == "|" or (before == "comparison" and not is_value):
+                # Each node on the left meets each one on the right.
+                most = max(most, visits * nodes)
+            visits = around[-1] * (nodes if word in ("/", "//") and not is_top else 1)
+            if is_top and (kind in ("axis", "test", "name") or word in ("*", "@", ".", "..")):
+                # lxml would begin at the root element.
+                rewritten += expression[done : token.start()] + "/"
+                done = token.start()
+        elif word in ("/", "//", ")"):
+            visits = min(visits, around[-1] * nodes if not is_top else 1)
+        if (word == "//" and not begins) or (kind == "axis" and word.startswith("desc")):
+            visits *= spread
+        elif word == ".." or (kind == "axis" and word not in _NARROW_AXES):
+            visits *= nodes
+        elif word == "[":
+            around.append(visits)
+        elif word == "]" and not is_top:
+            visits = around.pop()
+        most = max(most, visits)
+        before = word if kind == "mark" else kind
+        if word in _COMPARISONS or word in ("+", "-"):
+            before = "comparison" if word in _COMPARISONS else "operator"
+    # An inner text counts again for each level, and texts that are joined grow with each part.
+    texts = (length * depth >> 5) + 1
+    texts *= min(needle, length) if any(name in expression for name in _SEARCHES) else 1
+    count *= count if "concat" in expression else 1
+    run.spend(most * count * (nodes + texts) >> _PIECES)
+    return rewritten + expression[done:]
+
+
+if TYPE_CHECKING:
     Operations: TypeAlias = tuple[Callable[..., int], Callable[..., float], Callable[..., Decimal]]
 
 Made = TypeVar("Made")
