@@ -20,8 +20,8 @@ SCOPE = MappingScope(
     [
         ("@variables('object').c", "property 'c' doesn't exist, available properties are 'a, b'"),
         ("@variables('list')[2]", "the array index '2' is outside bounds (0, 1) of array"),
-        ("@variables('list')?['a']", "array elements can only be selected using an integer index"),
-        ("@variables('object')[0]", "object properties can only be selected using a string"),
+        ("@variables('list')?['a']", "of type 'Array' by a key of type 'String'"),
+        ("@variables('object')[0]", "of type 'Object' by a key of type 'Integer'"),
         ("@variables('text')?.a", "Property selection is not supported on values of type 'String'"),
         ("@variables('null').a", "property 'a' cannot be selected of null"),
         ("@variables('objet')", "the variable 'objet' is not defined"),

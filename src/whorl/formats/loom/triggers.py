@@ -225,23 +225,17 @@ def _number(trigger: Action, name: str) -> int | None:
     return None
 
 
-# The longest interval that Azure takes, by frequency.
-_INTERVALS: Final = {
-    "second": 9_999_999,
-    "minute": 72_000,
-    "hour": 12_000,
-    "day": 500,
-    "week": 71,
-    "month": 16,
-}
+_FREQUENCIES: Final = words("second minute hour day week month")
+_INTERVAL: Final = range(1, 10_000_000)
 _WEEKDAYS: Final = {name.lower(): (n + 1) % 7 for n, name in enumerate(calendar.day_name)}
 _PARAMETER: Final = re.compile(r"@\{?\s*parameters\(\s*'([^']+)'\s*\)\s*\}?", re.IGNORECASE)
 _FIELDS: Final = frozenset(words("frequency interval starttime endtime timezone schedule"))
 # The parts of a schedule, with those frequencies that have them, and their values.
-_PARTS: Final[dict[str, tuple[str, tuple[str, ...], range]]] = {
-    "hours": ("hours", ("day", "week", "month"), range(24)),
-    "minutes": ("minutes", ("day", "week", "month"), range(60)),
-    "monthdays": ("days", ("month",), range(1, 32)),
+_PARTS: Final = {
+    "hours": ("hours", "day week month", range(24)),
+    "minutes": ("minutes", "day week month", range(60)),
+    "monthdays": ("days", "month", range(1, 32)),
+    "weekdays": ("weekdays", "week", range(7)),
 }
 
 
@@ -264,9 +258,9 @@ def _recurrence(
     if unknown := sorted(set(written) - _FIELDS):
         raise ValueError(f"{unknown[0]!r} of its recurrence is not known")
     frequency = str(written.get("frequency", "")).lower()
-    if frequency not in _INTERVALS:
+    if frequency not in _FREQUENCIES:
         raise ValueError(f"{written.get('frequency')!r} is not a frequency such as Day")
-    interval = _whole(written.get("interval", 1), range(1, _INTERVALS[frequency] + 1), "interval")
+    interval = _whole(written.get("interval", 1), _INTERVAL, "interval")
     found: dict[str, Json] = {"frequency": frequency, "interval": interval}
     if zone := written.get("timezone"):
         names = windows_zone(str(zone))
@@ -299,20 +293,15 @@ def _schedule(written: Any, frequency: str) -> dict[str, Json]:
         raise ValueError("its schedule is not an object")
     found: dict[str, Json] = {}
     for name, values in written.items():
-        key, frequencies, span = _PARTS.get(name.lower(), ("", (), range(0)))
+        key, frequencies, span = _PARTS.get(name.lower(), ("", "", range(0)))
+        if frequency not in frequencies.split():
+            raise ValueError(f"a schedule with the frequency {frequency!r} cannot have {name!r}")
         if not isinstance(values, list):
             raise ValueError(f"{name!r} of its schedule is not a list")
-        if name.lower() == "weekdays" and frequency == "week":
-            key, days = "weekdays", [_WEEKDAYS.get(str(day).lower()) for day in values]
-            if not days or None in days:
-                raise ValueError("its weekDays are not names of days")
-            numbers = [day for day in days if day is not None]
-        elif frequency in frequencies:
-            numbers = [_whole(value, span, name) for value in values]
-        else:
-            raise ValueError(f"a schedule with the frequency {frequency!r} cannot have {name!r}")
+        days = _WEEKDAYS if key == "weekdays" else {}
+        numbers = {_whole(days.get(str(value).lower(), value), span, name) for value in values}
         if numbers:
-            found[key] = [*sorted(set(numbers))]
+            found[key] = [*sorted(numbers)]
     return found
 
 

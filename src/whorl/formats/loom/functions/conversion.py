@@ -10,6 +10,7 @@ from dataclasses import field
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from xml.parsers import expat
+from xml.sax.saxutils import escape, unescape
 
 from whorl.formats.loom.values import arguments, formats
 from whorl.formats.loom.values.arguments import Number, is_xml, not_valid, number, text, wrong
@@ -711,7 +712,7 @@ def _format_number(run: Run, value: Value, form: Value, locale: str | None) -> s
         raise not_valid("formatNumber", "the number is too large for this format") from None
 
 
-_ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&apos;"))
+_ESCAPES = {'"': "&quot;", "'": "&apos;"}
 
 
 XML_FUNCTIONS("xml(value)", "a text or a JSON object as XML")(to_xml)
@@ -723,16 +724,12 @@ XML_FUNCTIONS("xpath(xml, xpath)", "what an XPath expression finds in XML, by th
 @XML_FUNCTIONS("encodeXmlValue(text:str)", "escaped for use in XML")
 def _encode_value(run: Run, text: str) -> str:
     run.check_text(len(text) * 6, "encodeXmlValue")
-    for character, entity in _ESCAPES:
-        text = text.replace(character, entity)
-    return text
+    return escape(text, _ESCAPES)
 
 
-@XML_FUNCTIONS("decodeXmlValue(text:str)", "without the escapes of XML")
-def _decode_value(run: Run, text: str) -> str:
-    for character, entity in reversed(_ESCAPES):
-        text = text.replace(entity, character)
-    return text
+XML_FUNCTIONS("decodeXmlValue(text:str)", "without the escapes of XML")(
+    lambda run, text: unescape(text, {entity: mark for mark, entity in _ESCAPES.items()})
+)
 
 
 @XML_FUNCTIONS("encodeXmlName(text:str)", "a text encoded as a valid XML name")

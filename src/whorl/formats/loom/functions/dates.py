@@ -283,16 +283,7 @@ _UNIT_NAMES = "Second, Minute, Hour, Day, Week, Month, Year"
 
 
 def _read(function: str, place: int | None, value: Value) -> Moment:
-    try:
-        return parse_moment(text(function, place, value), culture_of("en-US"))
-    except EvaluationError as error:
-        if "valid date" not in error.message:
-            raise
-        raise EvaluationError(
-            f"The template language function {function!r} expects its first parameter to be a "
-            f"string that contains the time: {error.message}",
-            help=error.help,
-        ) from None
+    return parse_moment(text(function, place, value), culture_of("en-US"))
 
 
 def _zone(function: str, place: int | None, name: Value) -> ZoneInfo:

@@ -224,16 +224,8 @@ def forgiving_item(value: Value, key: Value, missing: Value = None) -> Value:
     if value is None or value is UNDEFINED:
         return missing
     reason = f"Property selection is not supported on values of type {type_name(value)!r}"
-    if isinstance(value, list):
-        reason = (
-            "array elements can only be selected using an integer index, "
-            f"and {_written(key)!r} is of type {type_name(key)!r}"
-        )
-    elif isinstance(value, dict):
-        reason = (
-            "object properties can only be selected using a string, "
-            f"and the key is of type {type_name(key)!r}"
-        )
+    if isinstance(value, list | dict):
+        reason += f" by a key of type {type_name(key)!r}"
     raise EvaluationError(reason)
 
 
