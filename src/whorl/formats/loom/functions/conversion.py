@@ -21,7 +21,7 @@ from whorl.language.values import INTEGER_MAX
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Literal
 
     from whorl.language.calls import Run
@@ -75,8 +75,8 @@ class _Reader:
         self.content = source.encode("utf-8", "replace")
         self.current = Node("element", DOCUMENT)
         self.depth = self.count = 0
-        # The prefixes that are declared around the element that is read, for each level.
-        self.prefixes = [frozenset(("xml", "xmlns"))]
+        # The prefixes that are declared somewhere, and those that are used.
+        self.prefixes, self.used = {"xml", "xmlns"}, set[str]()
         self.pieces: list[str] = []
         self.is_cdata = False
         # The declared encoding is set aside: the source is text already.
@@ -102,6 +102,8 @@ class _Reader:
             self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise EvaluationError(f"the value is not valid XML: {error}") from None
+        for prefix in sorted(self.used - self.prefixes):
+            raise EvaluationError(f"the value is not valid XML: {prefix!r} is an undeclared prefix")
         return self.current
 
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
@@ -124,12 +126,11 @@ class _Reader:
         self.depth += 1
         if self.depth > self.run.limits.depth_max:
             raise LimitExceeded(f"XML is nested more than {self.run.limits.depth_max} levels deep")
-        self.prefixes.append(_declared(self.prefixes[-1], attributes[::2]))
-        for each in (name, *attributes[::2]):
-            prefix, colon, _ = each.partition(":")
-            if colon and prefix not in self.prefixes[-1]:
-                reason = f"{prefix!r} is an undeclared prefix"
-                raise EvaluationError(f"the value is not valid XML: {reason}")
+        names = (name, *attributes[::2])
+        self.prefixes |= {each[6:] for each in names if each.startswith("xmlns:")}
+        self.used |= {
+            prefix for prefix, colon, _ in (each.partition(":") for each in names) if colon
+        }
         element = Node("element", name)
         element.attributes = dict(zip(attributes[::2], attributes[1::2], strict=True))
         self._add(element)
@@ -142,7 +143,6 @@ class _Reader:
         # After `<a/>` the parser stands behind the mark, after `<a></a>` before it.
         element.closed = not element.children and self.content[end - 2 : end] == b"/>"
         self.depth -= 1
-        self.prefixes.pop()
         assert element.parent is not None
         self.current = element.parent
 
@@ -168,12 +168,6 @@ class _Reader:
         if node.kind != "text" or node.text.strip(" \t\r\n"):
             node.parent = self.current
             self.current.children.append(node)
-
-
-def _declared(around: frozenset[str], attributes: Iterable[str]) -> frozenset[str]:
-    """Return the prefixes that are declared, given those around and the names of attributes."""
-    own = {name[6:] for name in attributes if name.startswith("xmlns:")}
-    return around | own if own else around
 
 
 def write_xml(node: Node) -> str:
@@ -248,10 +242,7 @@ def _value(node: Node) -> Value:
     return result
 
 
-def _add_properties(
-    run: Run, element: Node, properties: dict[str, Value], around: frozenset[str] = frozenset()
-) -> None:
-    prefixes = _declared(around, [key[1:] for key in properties if key[:1] == "@"])
+def _add_properties(run: Run, element: Node, properties: dict[str, Value]) -> None:
     for key, value in properties.items():
         run.spend(8 + (len(key) >> 1))
         values = value if isinstance(value, list) else [value]
@@ -267,22 +258,17 @@ def _add_properties(
             shown = " ".join(f'{name[1:]}="{_scalar(run, part)}"' for name, part in value.items())
             element.children.append(Node("instruction", "xml", shown))
         else:
-            element.children += [_element(run, key, part, prefixes) for part in values]
+            element.children += [_element(run, key, part) for part in values]
 
 
-def _element(run: Run, key: str, value: Value, around: frozenset[str]) -> Node:
+def _element(run: Run, key: str, value: Value) -> Node:
     run.spend(4)
-    own = [name[1:] for name in value if name[:1] == "@"] if isinstance(value, dict) else []
-    prefix, _, local = key.partition(":")
-    # A prefix that nothing declares is left out.
-    is_bare = bool(local) and prefix not in _declared(around, own)
-    name = arguments.encode_name(local if is_bare else key)
-    element = Node("element", name, closed=value is None)
+    element = Node("element", arguments.encode_name(key), closed=value is None)
     if isinstance(value, dict):
-        _add_properties(run, element, value, around)
+        _add_properties(run, element, value)
         element.closed = not element.children
     elif isinstance(value, list):
-        element.children = [_element(run, key, part, around) for part in value]
+        element.children = [_element(run, key, part) for part in value]
     elif value is not None:
         element.children = [Node("text", "", _scalar(run, value))]
     return element
