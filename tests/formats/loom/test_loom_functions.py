@@ -68,28 +68,3 @@ def test_a_message_of_several_parts() -> None:
 def test_a_message_without_a_boundary_is_refused() -> None:
     with pytest.raises(LanguageError):
         called("http_outputs(it)", reply("multipart/mixed", "QQ==", encoding="base64"))
-
-
-OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}
-ENVELOPE = {"$content-type": "application/octet-stream", "$content": "WzFd"}
-
-
-@pytest.mark.parametrize(
-    ("content", "schema", "expected"),
-    [*(('{"n": 1}', OBJECT, {"n": 1}), ({"n": 1}, OBJECT, {"n": 1})), (ENVELOPE, None, [1])],
-)
-def test_content_that_fits_is_given(content: Any, schema: Any, expected: Any) -> None:
-    assert called("checked_content(it)", {"content": content, "schema": schema}) == expected
-
-
-def test_many_misfits_are_told_in_short() -> None:
-    schema = {"type": "array", "items": {"type": "string"}}
-    with pytest.raises(LanguageError) as caught:
-        called("checked_content(it)", {"content": [1, 2.5, None, True, {}], "schema": schema})
-
-    assert str(caught.value).startswith(
-        "The schema validation failed. "
-        "Invalid type. Expected String but got Integer. Path '[0]'; "
-        "Invalid type. Expected String but got Float. Path '[1]'; "
-        "Invalid type. Expected String but got Null. Path '[2]' (and 2 more)"
-    )

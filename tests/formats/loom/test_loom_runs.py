@@ -112,35 +112,6 @@ def test_how_often_and_when_a_call_is_tried_again(
         assert len({wait / most for wait, (_, most) in zip(found, waits, strict=True)}) == 4
 
 
-LOOK = "x: {$HTTP, retry: {type: none}}"
-NOTE = "deal: {type: compose, inputs: \"@actions('x').status\", runAfter: {x: [Failed]}}"
-PAUSE = "deal: {type: wait, inputs: {interval: {count: 1}}, runAfter: {x: [Failed]}}"
-
-
-def polled(condition: str, deal: str, replies: list[tuple[int, Any]]) -> Ran:
-    """A loop whose call may fail, where another action deals with the failure."""
-    loop = f'type: doUntil, condition: "{condition}", limit: {{count: 4}}'
-    actions = "poll: {LOOP, actions: {$LOOK, DEAL}}".replace("LOOP", loop).replace("DEAL", deal)
-    return run(definition(actions), web={"GET /x": replies})
-
-
-@pytest.mark.parametrize(
-    ("condition", "deal", "replies", "iterations", "output"),
-    [
-        # A condition need not give a truth value; how a call failed may meet one.
-        ("@body('x').done", PAUSE, [(200, {}), (500, ""), (200, {"done": "yes"})], 3,
-         {"done": "yes"}),
-        ("@equals(outputs('x').statusCode, 404)", NOTE, [(200, {}), (404, {"e": 1})], 2, "Failed"),
-    ],
-)  # fmt: skip
-def test_what_else_meets_a_condition(
-    condition: str, deal: str, replies: Any, iterations: int, output: Any
-) -> None:
-    ran = polled(condition, deal, replies)
-
-    assert (ran.loops["poll"]["iterations"], ran.output) == (iterations, output)
-
-
 REPLY = "type: Response, inputs: {statusCode: 200, body: 1}"
 
 
@@ -215,14 +186,3 @@ def test_a_result_that_grows_is_not_told_whole() -> None:
 
     assert events[0]["result"] == [*range(100)]
     assert events[39]["result"] == "(a list, too large to be shown here)"
-
-
-def test_input_of_a_request_is_the_trigger() -> None:
-    whole = flow("""
-        triggers: {manual: {type: Request, inputs: {schema: {properties: {a: {}}}}}}
-        actions: {R: {type: Response, inputs: {
-          body: "@concat(triggerBody()?['a'], triggerOutputs()['headers']['k'])"}}}
-    """)
-
-    for given in ({"body": {"a": "x"}, "headers": {"k": "y"}}, {"a": "x", "headers": {"k": "y"}}):
-        assert run({"definition": whole}, given).output == "xy"

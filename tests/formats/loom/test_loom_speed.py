@@ -1,34 +1,17 @@
-"""Work and state grow with what there is to do; `python -m bench logic` prints the times."""
+"""Work and state grow with what there is to do."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loom_runs import PROJECT, read, run
+from loom_runs import read, run
 
 from whorl import errors
 from whorl.errors import InvalidWorkflow, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-def test_the_times_of_expressions_and_of_a_durable_foreach_are_printed() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "logic"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    rate, seconds = re.findall(r"  ([0-9.,]+)$", done.stdout, re.MULTILINE)
-
-    assert float(rate.replace(",", "")) > 0, done.stdout
-    assert float(seconds) > 0, done.stdout
 
 
 def test_what_appending_keeps_grows_with_the_items_not_with_their_square() -> None:
