@@ -22,8 +22,7 @@ from whorl.formats.loom.values.arguments import (
     wrong,
 )
 from whorl.language.calls import FunctionEntry
-from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.values import PATH_MAX
+from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -485,11 +484,11 @@ COLLECTIONS("reverse(collection:array)", "an array in reverse order")(
 )
 def _sort(run: Run, items: list[Value], path: str | None) -> list[Value]:
     if path is not None:
-        if path.count(".") >= PATH_MAX:
-            raise LimitExceeded(f"sort takes a path of at most {PATH_MAX} names")
         run.spend(len(items) * (2 + (len(path) >> 5)))
     run.spend(run.weigh(items) * len(items).bit_length() >> 4)
-    keyed = [(item if path is None else _property(item, path), item) for item in items]
+    keyed = [
+        (item if path is None else arguments.forgiving_item(item, path), item) for item in items
+    ]
     missing = [item for key, item in keyed if key is None]
     present = [pair for pair in keyed if pair[0] is not None]
     kinds = {float if arguments.is_number(key) else type(key) for key, _ in present}
@@ -498,14 +497,6 @@ def _sort(run: Run, items: list[Value], path: str | None) -> list[Value]:
     # All keys are of one kind, so Python can compare them.
     ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
     return [*missing, *(item for _, item in ordered)]
-
-
-def _property(item: Value, path: str) -> Value:
-    if isinstance(item, dict) and find_key(item, path) is not None:
-        return arguments.forgiving_item(item, path)
-    for step in path.split("."):
-        item = arguments.forgiving_item(item, step)
-    return item
 
 
 @LENIENT_COLLECTIONS(

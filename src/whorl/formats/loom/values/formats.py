@@ -11,7 +11,7 @@ from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
@@ -228,20 +228,21 @@ def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
     if standard is None:
         if len(form) > _PICTURE_MAX:
             raise EvaluationError(f"a number format has at most {_PICTURE_MAX} characters")
-        if re.search("[eE][+-]?0|‰", form):
-            raise EvaluationError(f"the number format {form!r} is not supported: exponents and ‰")
+        if re.search("[eE][+-]?0|[‰;]", form):
+            message = (
+                f"the number format {form!r} is not supported: it has sections, exponents or ‰"
+            )
+            raise EvaluationError(message)
         return _fill_picture(exact, form, culture)
     letter = standard[1].upper()
     places = int(standard[2]) if standard[2] else None
-    if letter in "DX" and exact != exact.to_integral_value():
+    if letter == "D" and exact != exact.to_integral_value():
         raise EvaluationError(f"the number format {letter!r} is for integers")
-    if letter == "X":
-        return format(int(number) % 2**64, standard[1]).zfill(places or 1)
     write = _WRITERS.get(letter)
     if write is None:
         raise EvaluationError(f"the number format {form!r} is not valid")
     written = write(exact, places, culture)
-    if letter not in "GR" and exact < 0 and any(digit in "123456789" for digit in written):
+    if letter != "G" and exact < 0 and any(digit in "123456789" for digit in written):
         written = f"-{written}"
     return written
 
@@ -260,17 +261,12 @@ def _grouped(number: Decimal, places: int | None, culture: Culture) -> str:
 
 
 def _general(number: Decimal, places: int | None, culture: Culture) -> str:
-    power = ""
     if places:
-        number = Context(prec=places, rounding=ROUND_HALF_UP).create_decimal(number)
-        size = number.adjusted()
-        if not -5 <= size < places:
-            number = number.scaleb(-size)
-            power = f"E{'-' if size < 0 else '+'}{abs(size):02d}"
+        raise EvaluationError("the number format 'G' takes no places", help="use 'N' or 'F'")
     digits = format(number, "f")
     if "." in digits:
         digits = digits.rstrip("0").rstrip(".")
-    return digits.replace(".", culture.point) + power
+    return digits.replace(".", culture.point)
 
 
 # Each writes the size of a number, but for the general format, which has the sign, too.
@@ -289,7 +285,6 @@ _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
         format(abs(number), "f").partition(".")[0].zfill(places or 1)
     ),
     "G": _general,
-    "R": lambda number, places, culture: _general(number, None, culture),
 }
 
 
@@ -297,17 +292,8 @@ _PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|.""", re.DOTALL)
 
 
 def _fill_picture(value: Decimal, form: str, culture: Culture) -> str:
-    """Write a number into a picture, which has up to three sections: positive, negative, zero."""
-    found = _PIECE.findall(form)
-    ends = [*(at for at, piece in enumerate(found) if piece == ";"), len(found)]
-    sections = [found[start + 1 : end] for start, end in pairwise((-1, *ends))]
-    pieces = sections[0]
-    if value == 0 and len(sections) > 2:
-        pieces = sections[2]
-    elif value < 0 and len(sections) > 1 and sections[1]:
-        pieces = sections[1]
-    written = _filled(abs(value), pieces, culture)
-    is_signed = value < 0 and len(sections) == 1 and any(digit in "123456789" for digit in written)
+    written = _filled(abs(value), _PIECE.findall(form), culture)
+    is_signed = value < 0 and any(digit in "123456789" for digit in written)
     return f"-{written}" if is_signed else written
 
 
