@@ -7,7 +7,7 @@ trip format unless another is asked for, and ends in `Z` if the input was in UTC
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from whorl.formats.loom.values import formats
@@ -150,6 +150,9 @@ _WORDS = re.compile(
 )
 
 
+_ORDERED = {"y": "year", "M": "month", "d": "day"}
+
+
 def parse_moment(text: str, culture: Culture) -> Moment:
     """Read a date, with or without a time and a zone."""
     match = None
@@ -169,66 +172,60 @@ def parse_moment(text: str, culture: Culture) -> Moment:
             order = re.sub(r"[^dMy]", "", re.sub(r"(.)\1+", r"\1", culture.short_date))
             order = order if order[0] != "y" else "dMy"
         numbers = (parts["first"], parts["second_part"], parts["third"])
-        parts |= {_PARTS[letter]: number for letter, number in zip(order, numbers, strict=True)}
+        parts |= {_ORDERED[letter]: number for letter, number in zip(order, numbers, strict=True)}
     return _moment(text, parts, culture)
 
 
-# What the letters of a pattern stand for, and what they match; names are matched by the culture.
-_PARTS = {
-    "y": "year",
-    "M": "month",
-    "d": "day",
-    "h": "hour",
-    "H": "hour",
-    "m": "minute",
-    "s": "second",
-    "f": "fraction",
-    "F": "fraction",
-    "t": "half",
-    "K": "zone",
-    "z": "zone",
+# What reads the letters of a pattern; names are read in English, into which they are put.
+_DIRECTIVES = {
+    "yyyy": "%Y",
+    "yy": "%y",
+    "MMMM": "%B",
+    "MMM": "%b",
+    "dddd": "%A",
+    "ddd": "%a",
+    **{letter * count: f"%{letter}" for letter in "dH" for count in (1, 2)},
+    "M": "%m",
+    "MM": "%m",
+    "h": "%I",
+    "hh": "%I",
+    "m": "%M",
+    "mm": "%M",
+    "s": "%S",
+    "ss": "%S",
+    "tt": "%p",
+    "K": "%z",
+    "zzz": "%z",
+    "zz": "%z",
+    "z": "%z",
+    **{letter * count: "%f" for letter in "fF" for count in range(1, 8)},
 }
-_FIELDS = {
-    **dict.fromkeys("dMyHhms", r"\d{1,2}"),
-    **{letter * 2: r"\d{2}" for letter in "dMyHhms"},
-    "yyyy": r"\d{4}",
-    "K": r"Z|[+-]\d{2}:\d{2}|",
-    "z": r"[+-]\d{1,2}",
-    "zz": r"[+-]\d{2}",
-    "zzz": r"[+-]\d{2}:\d{2}",
-}
+_OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\s*\Z", re.IGNORECASE)
 
 
 def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
     """Read a date that is written by a pattern."""
     pattern, culture = _pattern_of(form, culture)
-    letters: list[str] = []
-    out: list[str] = []
+    own, english = _names(culture), _names(culture_of(""))
+    # A microsecond is the least that is read.
+    source, out = re.sub(r"(\.\d{6})\d", r"\1", text.strip()), ""
     for piece in _PIECE.finditer(pattern):
-        field = piece["letters"]
-        if not field:
-            out.append(re.escape(_literal(piece)))
-            continue
-        # Each part of a date once: reading then cannot try ways without end.
-        values = [each for each in letters if each not in ("ddd", "dddd")]
-        if any(each[0] == piece["letter"] for each in values):
-            raise EvaluationError(f"the date format has {field!r} twice")
-        letters.append(field)
-        if names := _names(culture).get(field):
-            wanted = "|".join(map(re.escape, names))
-        elif field[0] in "fF" and len(field) <= 7:
-            wanted = rf"\d{{{'0,' * (field[0] == 'F')}{len(field)}}}"
-        elif field in _FIELDS:
-            wanted = _FIELDS[field]
-        else:
-            raise EvaluationError(f"the date format {field!r} cannot be read")
-        out.append(f"({wanted})")
-    is_short = len(text) <= _TEXT_MAX
-    match = re.fullmatch("".join(out), text.strip(), re.IGNORECASE) if is_short else None
-    if match is None:
-        raise _not_a_date(text)
-    found = zip(letters, match.groups(), strict=True)
-    return _moment(text, {_PARTS[f[0]]: g for f, g in found if f[:3] != "ddd"}, culture)
+        letters = piece["letters"] or ""
+        if letters and letters not in _DIRECTIVES:
+            raise EvaluationError(f"the date format {letters!r} cannot be read")
+        for name, other in zip(own.get(letters, ()), english.get(letters, ()), strict=True):
+            source = re.sub(rf"\b{re.escape(name)}(?!\w)", other, source, flags=re.IGNORECASE)
+        if letters != "K" or _OFFSET.search(source):
+            out += _DIRECTIVES[letters] if letters else _literal(piece).replace("%", "%%")
+    try:
+        if len(text) > _TEXT_MAX:
+            raise ValueError
+        read = datetime.strptime(source, out)
+    except (ValueError, re.error):
+        raise _not_a_date(text) from None
+    offset = read.utcoffset() or timedelta()
+    micros = (read.replace(tzinfo=None) - datetime.min - offset) // timedelta(microseconds=1)
+    return Moment(checked(micros * 10), utc=read.tzinfo is not None)
 
 
 def _moment(text: str, parts: dict[str, str | None], culture: Culture) -> Moment:
