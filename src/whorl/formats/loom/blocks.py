@@ -228,18 +228,15 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
     if action.type not in _WEBHOOKS:
         return task
     if action.type == "httpwebhook":
-        task = replace(task, unsubscribe=_unsubscribe(action))
+        if call := _request(action, "unsubscribe"):
+            # How the address is taken back that the action has given away.
+            taken = fields(kind="http", inputs=ir.Fields(tuple(call.items())))
+            task = replace(task, unsubscribe=taken)
         if call := _request(action, "subscribe"):
             entries = (*task.inputs.entries, ("call", ir.Fields(tuple(call.items()))))
             # Keys are in it.
             task = replace(task, inputs=ir.Fields(entries), secure=True)
     return replace(task, awaits_call=True, timeout_s=None, total_timeout_s=task.timeout_s)
-
-
-def _unsubscribe(action: Action) -> ir.Fields | None:
-    """How the address is taken back that an action has given away."""
-    call = _request(action, "unsubscribe")
-    return fields(kind="http", inputs=ir.Fields(tuple(call.items()))) if call else None
 
 
 def _request(action: Action, name: str) -> Entries:

@@ -130,12 +130,9 @@ def status_of(word: str) -> str:
     return word.title().replace("_", "")
 
 
-def code_of(status: str) -> str:
-    return "OK" if status == "Succeeded" else f"Action{status}"
-
-
 def _record(name: str, status: str) -> dict[str, Json]:
-    return {"name": name, "status": status, "code": code_of(status)}
+    code = "OK" if status == "Succeeded" else f"Action{status}"
+    return {"name": name, "status": status, "code": code}
 
 
 def _skip(table: dict[str, Any], nodes: tuple[Node, ...], now: str) -> None:

@@ -291,13 +291,8 @@ _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
 _PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|.""", re.DOTALL)
 
 
-def _fill_picture(value: Decimal, form: str, culture: Culture) -> str:
-    written = _filled(abs(value), _PIECE.findall(form), culture)
-    is_signed = value < 0 and any(digit in "123456789" for digit in written)
-    return f"-{written}" if is_signed else written
-
-
-def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
+def _fill_picture(number: Decimal, form: str, culture: Culture) -> str:
+    value, pieces = abs(number), _PIECE.findall(form)
     point = pieces.index(".") if "." in pieces else len(pieces)
     slots = [index for index, piece in enumerate(pieces) if piece in ("0", "#")]
     before = [index for index in slots if index < point]
@@ -320,7 +315,9 @@ def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
     if before:
         filled[before[0]] = "".join(reversed(marked[len(before) - 1 :]))
     filled |= dict(zip(after, places, strict=False)) | {point: culture.point if places else ""}
-    return "".join(filled.get(index, _shown(piece)) for index, piece in enumerate(pieces))
+    is_signed = number < 0 and any(digit in "123456789" for digit in whole + places)
+    parts = (filled.get(index, _shown(piece)) for index, piece in enumerate(pieces))
+    return "-" * is_signed + "".join(parts)
 
 
 def _shown(piece: str) -> str:
