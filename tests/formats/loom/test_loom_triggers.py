@@ -115,10 +115,10 @@ def test_a_rule_that_is_not_carried_out_is_refused(trigger: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("type_", "kind", "words"),
     [
-        ("Recurrence", "recurrence", 'the clock does not start it here, since "@parameters('),
-        ("Http", "poll", 'its events are not watched here, since "@parameters('),
-        ("ApiConnectionWebhook", "callback", "it is not registered"),
-        ("ServiceProvider", "poll", "its events are not watched here"),
+        ("Recurrence", "recurrence", 'it does not start runs by itself here, since "@parameters('),
+        ("Http", "poll", 'it does not start runs by itself here, since "@parameters('),
+        ("ApiConnectionWebhook", "callback", "it does not start runs by itself here"),
+        ("ServiceProvider", "poll", "it does not start runs by itself here"),
     ],
 )
 def test_a_trigger_that_nobody_watches_says_so(type_: str, kind: str, words: str) -> None:

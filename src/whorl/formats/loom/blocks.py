@@ -255,16 +255,10 @@ _READ = re.compile(
         |(trigger|workflow)\b)""",
     re.VERBOSE,
 )
-# What of a map is not run here, and why.
-_NOT_RUN = (
-    (
-        re.compile(r"<(?:\w+:)?(?:stylesheet|transform)\b[^>]*?\sversion\s*=\s*['\"][23]"),
-        "maps in XSLT 2.0 and 3.0, as the data mapper makes them, are not run here",
-    ),
-    (
-        re.compile(r"<\w+:script\b[^>]*\slanguage\s*="),
-        "its map has scripts in it, which are not run here",
-    ),
+# What of a map is not run here.
+_NOT_RUN = re.compile(
+    r"<(?:\w+:)?(?:stylesheet|transform)\b[^>]*?\sversion\s*=\s*['\"][23]"
+    r"|<\w+:script\b[^>]*\slanguage\s*="
 )
 _MAPS = ("Artifacts/Maps/", "../Artifacts/Maps/")
 
@@ -313,7 +307,8 @@ def read_xslt(action: Action) -> ir.Node:
         return read_connector(action, "its map is not in Artifacts/Maps of the project")
     file, text = action.context.files.text(reference, place.span)
     action.context.sources[file] = text
-    if why := next((words for pattern, words in _NOT_RUN if pattern.search(text)), ""):
+    if _NOT_RUN.search(text):
+        why = "maps in XSLT 2.0 and 3.0, and maps with scripts, are not run here"
         return read_connector(action, why)
     content = action.setting("content")
     given = action.context.value(content)

@@ -47,24 +47,12 @@ _ITEMS_MAX = 100_000
 _WITH_CONCURRENCY_MAX = 100
 _RUNS_MAX = 100
 _WAITING = 100
-_NOT_WATCHED = {
-    "recurrence": "the clock does not start it here",
-    "poll": "its events are not watched here",
-    "callback": "it is not registered with the other system",
-    "other": "its events are not watched here",
-}
 _BY_HAND = "start it with `whorl run`, or call the address that `whorl serve` has for it"
 _OTHER_RULE = (
     "write a recurrence such as every 2 days; `whorl server schedule add` knows other rules"
 )
 _STAND_IN = "set in [connectors] of whorl.toml who answers for it; or "
-# What `operationOptions` of a trigger are carried out, or change nothing here.
-_OPTIONS = frozenset(
-    words(
-        """enableschemavalidation singleinstance suppressworkflowheaders disableasyncpattern
-        includeauthorizationheadersinoutputs suppressworkflowheadersonresponse"""
-    )
-)
+_OPTIONS = {option.lower() for option in forms.OPTIONS}
 
 
 def read_trigger(
@@ -133,8 +121,9 @@ def _refuse(trigger: Action, message: str, advice: str, span: Span) -> None:
     trigger.context.report("W030", message, span, label="not carried out", help=advice)
 
 
-def _named(trigger: Action) -> str:
-    return f"trigger {trigger.name[:60]!r} ({text_at(trigger.fields, 'type') or 'no type'})"
+def _not_watched(trigger: Action) -> str:
+    kind = text_at(trigger.fields, "type") or "no type"
+    return f"trigger {trigger.name[:60]!r} ({kind}): it does not start runs by itself here"
 
 
 def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:
@@ -149,10 +138,10 @@ def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:
             recurrence = _recurrence(trigger, written, given)
         except ValueError as fault:
             why = f", since {fault}"
-    if kind in _NOT_WATCHED and recurrence is None:
+    if kind != "request" and recurrence is None:
         texts = [scalar.text for scalar in scalars_in(written)]
         is_computed = any(forms.has_expression(text) or text[:1] == "[" for text in texts)
-        message = f"{_named(trigger)}: {_NOT_WATCHED[kind]}{why}"
+        message = f"{_not_watched(trigger)}{why}"
         if why and not is_computed:
             _refuse(trigger, message, _OTHER_RULE, (written or trigger.fields).span)
         else:
@@ -168,7 +157,7 @@ def _asked(trigger: Action) -> ir.Value:
         # A reply that is 202 says that there is no news, and nothing is waited for.
         kept = (entry for entry in node.inputs.entries if entry[0] not in ("poll", "pages"))
         return fields(kind="http", inputs=ir.Fields(tuple(kept)))
-    _warn(trigger, f"{_named(trigger)}: {_NOT_WATCHED['poll']}", f"{_STAND_IN}{_BY_HAND}")
+    _warn(trigger, _not_watched(trigger), f"{_STAND_IN}{_BY_HAND}")
     return fields(kind="connector", inputs=read_connector(trigger).inputs)
 
 
@@ -182,7 +171,7 @@ def _check(trigger: Action) -> None:
     for option in sorted(trigger.options - _OPTIONS):
         message = f"trigger {trigger.name[:60]!r} has the unknown option {option!r}"
         span = (find(trigger.fields, "operationOptions") or trigger.fields).span
-        _refuse(trigger, message, f"known are {', '.join(sorted(_OPTIONS))}", span)
+        _refuse(trigger, message, f"known are {', '.join(forms.OPTIONS)}", span)
 
 
 def _conditions(trigger: Action) -> Iterator[ir.Expression]:
