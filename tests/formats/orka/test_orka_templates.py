@@ -110,7 +110,7 @@ def test_all_functions_of_the_public_system_are_there() -> None:
         ("{{ truncate_text('abcdefghij', 8) }}", "abcde..."),
         ("{{ 'one two three' | truncate(10) }}", "one..."),
         ("{{ get_past_loops() | truncate(20) }}", '[{"loop_number":...'),
-        ("{{ format_loop_metadata(get_past_loops(), 1) }}", "Loop 2: loop_number: 2, score: 0.6"),
+        ("{{ format_loop_metadata([{'a': 1}, {'a': 2}], 1) }}", 'Loop 2: {"a": 2}'),
         ("{{ 'a 12 b' | regex_search('([0-9]+)', '\\1') | first }}", "12"),
         ("{{ 'a' | regex_search('([0-9]+)', '\\1') | length }}", 0),
         ("{{ min(3, 2) }}", 2),

@@ -543,9 +543,7 @@ def reads_of(agent: Agent) -> Callable[[str], bool]:
     reads_all = _ALL.search(text) is not None
 
     def reads(name: str) -> bool:
-        if reads_all or name in names or _PLAIN.fullmatch(name):
-            return reads_all or name in names
-        word = re.escape(name)
-        return re.search(rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]", text) is not None
+        is_odd = _PLAIN.fullmatch(name) is None
+        return reads_all or name in names or (is_odd and name in text)
 
     return reads

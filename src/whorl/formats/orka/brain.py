@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.dialects.reading.fields import words
 from whorl.errors import plural
-from whorl.formats.orka.outputs import object_in, texts_in
+from whorl.formats.orka.outputs import number_in, object_in, texts_in
 from whorl.language.libraries import Amendment
 from whorl.language.values import to_text
 
@@ -113,10 +113,6 @@ def spoken(value: Json, *names: str) -> list[str]:
 
 def items(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
-
-
-def number_in(value: Json) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def answer(response: str, confidence: Json = "0.0", why: str = "", **more: Json) -> Fields:

@@ -233,16 +233,10 @@ def format_loop_metadata(run: Run, records: Value, most: Value) -> str:
     items = records if isinstance(records, list) else []
     kept = items[-most:] if isinstance(most, int) and most > 0 else items
     lines = (
-        f"Loop {number}: {_fields_text(run, record)}"
+        f"Loop {number}: {run.text(record)}"
         for number, record in enumerate(kept, start=len(items) - len(kept) + 1)
     )
     return joined(run, "\n", lines, "format_loop_metadata")
-
-
-def _fields_text(run: Run, record: Value) -> str:
-    fields = record if isinstance(record, dict) else {"record": record}
-    texts = (f"{name}: {run.text(part)}" for name, part in fields.items())
-    return joined(run, ", ", texts, "format_loop_metadata")
 
 
 def regex_search(

@@ -52,11 +52,7 @@ VOCABULARY: dict[str, Json] = {
     "events": {
         name: {"event": event, "fields": fields} for name, (event, fields) in _EVENTS.items()
     },
-    "exit_reasons": {
-        "condition_met": "condition",
-        "max_iterations": "max_iterations",
-        "failed": "error",
-    },
+    "exit_reasons": {"condition_met": "condition", "failed": "error"},
 }
 
 
