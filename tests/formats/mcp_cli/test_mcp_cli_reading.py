@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mcp_cli_files import HEAD, Memory, found_in, read
+from mcp_cli_files import HEAD, Memory, read
 
 from whorl import ir
 from whorl.dialects import read_workflow
@@ -188,24 +188,6 @@ def test_a_run_must_be_given_what_loops_need() -> None:
     assert ports["topic"].required
     assert (ports["tone"].required, ports["tone"].default) == (False, "{{tone}}")
     assert (ports["input"].required, ports["input"].default) == (False, "")
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("step.analysee", "step.analyse"),
-        ("loop.iteraton", "loop.iteration"),
-        ("lop.last.output", "loop.last.output"),
-        ("step.analyse.txt", ""),
-        ("input.question", ""),
-    ],
-)
-def test_a_name_with_a_dot_that_is_misspelt_is_an_error(written: str, meant: str) -> None:
-    steps = "steps:\n  - {name: analyse, run: Go}\n  - {name: write, run: 'Use {{%s}}'}\n"
-    [found] = found_in(HEAD + steps % written)
-
-    assert (found.code, found.severity) == (("W005", "error") if meant else ("W023", "warning"))
-    assert not meant or found.help == f"did you mean {meant!r}?"
 
 
 WORK = f'{HEAD}steps:\n  - {{name: write, run: "Use {{{{requirements}}}}"}}\n'

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from orka_runs import run
 
@@ -23,29 +21,6 @@ ASK = "  - {id: %s, type: openai-answer, prompt: '%s'}\n"
 
 def asks(**prompts: str) -> str:
     return "".join(ASK % (name, prompt) for name, prompt in prompts.items())
-
-
-FORK = "  - {id: split, type: fork, %stargets: [[a], [b]]}\n"
-
-
-@pytest.mark.parametrize(
-    ("agents", "order", "strategy", "seconds", "prompts"),
-    [
-        (asks(a="A", b="B", c="C of {{ previous_outputs.a }}")
-         + "  - {id: d, type: openai-answer, prompt: D, depends_on: [c]}\n",
-         "[a, b, c, d]", "parallel", 30, ["A", "B", "C of x", "D"]),
-        (FORK % "mode: sequential, " + asks(a="A", b="B"), "[split]", "sequential", 20, ["A", "B"]),
-        # An agent of a fork runs once, although it is listed.
-        (FORK % "" + asks(a="A", b="B", c="C"), "[split, a, b, c]", "sequential", 20,
-         ["A", "B", "C"]),
-    ],
-)  # fmt: skip
-def test_what_runs_side_by_side_and_what_in_a_row(
-    agents: str, order: str, strategy: str, seconds: int, prompts: list[str]
-) -> None:
-    ran = run(flow(agents, order, strategy), ANY, delay_s=10)
-
-    assert (ran.seconds, sorted(ran.model.prompts)) == (seconds, prompts)
 
 
 def test_join_without_group_takes_the_last_fork() -> None:
@@ -88,60 +63,6 @@ def test_the_target_that_is_selected_decides() -> None:
 
     assert ran.status == "failed"
     assert "it is down" in ran.document["error"]["message"]
-
-
-FAILOVER = (
-    "  - id: safe\n    type: failover\n    children:\n"
-    "      - {id: first, type: local_llm, prompt: First}\n"
-    "      - {id: second, type: openai-answer, prompt: Second}\n"
-    "      - {id: third, type: openai-answer, prompt: Third}\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("first", "prompts"),
-    [
-        ("fine", ["First"]),
-        (DOWN, ["First", "Second"]),
-        ("", ["First", "Second"]),
-        ("[LocalLLMAgent error: refused]", ["First", "Second"]),
-    ],
-)
-def test_failover_takes_the_first_usable_answer(first: object, prompts: list[str]) -> None:
-    agents = FAILOVER + asks(end="Got {{ previous_outputs.safe }}")
-    ran = run(
-        flow(agents, "[safe, end]"), [("First", [first]), ("Second", ["saved"]), (".", ["x"])]
-    )
-
-    assert ran.model.prompts[:-1] == prompts
-    expected = "fine" if first == "fine" else "saved"
-    assert ran.model.prompts[-1] == f"Got {expected}"
-    assert ran.outputs["safe"]["successful_child"] == ("first" if first == "fine" else "second")
-
-
-VALID = {"valid": True, "reason": "ok", "memory_object": {"a": 1}}
-FIELDS = ", params: {structured_output: {enabled: true, schema: {required: [response]}}}"
-
-
-@pytest.mark.parametrize(
-    ("kind", "more", "said", "value"),
-    [
-        ("local_llm", "", "text", "text"),
-        ("openai-binary", "", "Yes, correct.", True),
-        ("openai-binary", "", "no", False),
-        ("openai-classification", ", options: [red, blue]", "blue!", "blue"),
-        ("openai-classification", ", params: {categories: [red]}", "green", "not-classified"),
-        ("validate_and_structure", "", json.dumps(VALID), VALID),
-        ("validate_and_structure", "", "no json", {"valid": False, "reason": "",
-         "memory_object": {}, "response": "no json"}),
-        ("local_llm", FIELDS, '{"response": "r", "c": 0.5}', {"response": "r", "c": 0.5}),
-    ],
-)  # fmt: skip
-def test_kinds_of_agents(kind: str, more: str, said: str, value: object) -> None:
-    agents = f"  - {{id: one, type: {kind}, prompt: P{more}}}\n"
-    ran = run(flow(agents, "[one]"), [(".", [said])])
-
-    assert ran.outputs["one"] == value
 
 
 @pytest.mark.parametrize(

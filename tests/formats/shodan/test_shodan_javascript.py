@@ -163,19 +163,3 @@ def test_the_usual_operators_are_functions(
     result = run(folder / "a.yaml")
 
     assert result.outputs == {"result": expected}, result.error
-
-
-@needs_node
-def test_an_output_that_is_missing_fails_the_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = settle(tmp_path / "project", monkeypatch)
-    (folder / "f.js").write_text("export default () => ({ other: 1 })\n")
-    (folder / "a.yaml").write_text(
-        f"{HEAD}nodes: [{{id: f, data: {{nodeType: function, file: f.js, "
-        "outputs: [{name: result, type: any}]}}]\nedges: []\n"
-    )
-
-    error = run(folder / "a.yaml").error
-
-    assert (error["path"], "returned no output 'result'" in error["message"]) == ("f", True)

@@ -127,12 +127,9 @@ def test_a_path_is_bounded() -> None:
     [
         ("done", "done", ""),
         ("**Continue** - two sources are missing", "continue", "two sources are missing"),
-        ("continue: it is not done yet", "continue", "it is not done yet"),
         ("`done`\n\nAll is well.", "done", "All is well"),
-        ("Done is what I say; not continue", "done", "is what I say; not continue"),
         ("It is not done yet, so: continue", "continue", "It is not done yet, so: continue"),
         ("The text says: done", "continue", "The text says: done"),
-        ("", "continue", ""),
     ],
 )
 def test_a_route_by_a_models_answer(answer: str, chosen: str, explanation: str) -> None:
@@ -147,22 +144,18 @@ def test_a_route_by_a_models_answer(answer: str, chosen: str, explanation: str) 
     ("answer", "explanation"),
     [
         ("The answer is done", "The answer is done"),
-        ("It is done.", "It is done"),
         ("The category is **done** here", "The category is **done** here"),
         ('"done"', ""),
         ("```\ndone\n```", ""),
         ('{"category": "Done.", "why": "no need to continue"}', "no need to continue"),
-        ('{"done": true, "continue": false}', ""),
         ('Here it is:\n```json\n{"branch": "done"}\n```\nThat is all.', ""),
         ("Decision: `done`\nThe sources are there.", "Decision: `done`\nThe sources are there"),
         ("<think>continue? no</think>done", ""),
         ('<think>It says "</think>continue".</think>\n\ndone', ""),
-        ("<think>hm</think><answer>Done.</answer>", ""),
         ("Answer: done. There is no need to continue.",
          "Answer: done. There is no need to continue"),
         ("**Final answer:** done, nothing to continue",
          "Final answer:** done, nothing to continue"),
-        ('["done"]', ""),
         ('{"branch": "done", "reason": "continue"}', "continue"),
     ],
 )  # fmt: skip
@@ -180,11 +173,8 @@ def test_an_answer_in_a_usual_wrapping(answer: str, explanation: str) -> None:
         *("Not done", "It is not done yet.", "It isn't done", "Is it done?"),
         *("The work done here is poor", "It is done, not continue", "The text says: done"),
         *("It must be done again", "Once a source is added it is done.", '{"done": false}'),
-        *('{"a": "done", "b": "continue"}', "undone", "Nothing is done", "None of it is done."),
         *("done: false", "**Done**: no, two sources are missing", "Done? Not yet.", "Done?"),
-        *("Done - not yet", "Done is not the case.", "Done once a source is added."),
         *('{"branch": null, "reason": "done"}', '{"reason": "done"}', '{"done": false'),
-        *('["done","continue"]', "[]", "done/continue", "done or continue"),
         *("**done** | **continue**", "done\ncontinue", "Answer: done or continue"),
         *("Answer: done? Not yet.", ""),
     ],
@@ -207,7 +197,6 @@ def test_an_answer_that_does_not_say_that_it_is_done(answer: str) -> None:
         ("urgent/no reply", None),
         ("This is urgent.", "urgent"),
         ("It is not late. This is urgent, no doubt", "urgent"),
-        ("I would say no reply", "no reply"),
     ],
 )
 def test_a_branch_that_is_denied_is_not_taken(answer: str, chosen: str | None) -> None:
@@ -277,15 +266,6 @@ def test_of_texts_that_are_long_and_too_different_no_more_is_computed() -> None:
 
     assert similarity(one, other, 0.95) is None
     assert similarity(one, one[:-1] + "b", 0.95) == pytest.approx(1 - 1 / 500_000)
-
-
-def test_a_category_behind_a_long_explanation_is_read() -> None:
-    said = "Let me think. " * 3_000 + "\n\nThe answer is: done"
-
-    route = value_of("choose(known('a'), ['done', 'continue'], 1, 'continue')", a=said)
-
-    assert route["selectedBranch"] == "done"
-    assert len(route["explanation"]) > 40_000
 
 
 @pytest.mark.parametrize("text", ["a draft", "", "=====[0123456789abcdef]====="])

@@ -37,12 +37,6 @@ EVALUATED = [
 WAY = ("in > turn > draft > judge", "judge.done > leave > out", "judge.continue > more")
 
 
-def test_an_edge_back_outside_of_evaluators_is_a_circle() -> None:
-    plain = [node("turn", "loop"), *EVALUATED[1:]]
-
-    assert [d.code for d in found_in(canvas(plain, *WAY, "more > draft"))] == ["W011"]
-
-
 TURN = [node("turn", "loop"), node("a", "llm"), node("leave", "exit")]
 
 
@@ -61,14 +55,6 @@ def test_a_text_makes_its_node_wait_and_two_texts_never_wait_for_each_other() ->
     assert {after.node for after in found["a"].after} == {"in", "b"}
     assert {after.node for after in found["b"].after} == {"in"}
     assert [d.code for d in found_in(text)] == ["W005"]
-
-
-def test_what_is_inside_of_a_loop_is_not_seen_from_outside() -> None:
-    nodes = [*TURN, node("b", "llm", prompt="{{a.output}}")]
-    (warning,) = found_in(canvas(nodes, "in > turn > a > leave > b > out"))
-
-    assert (warning.code, warning.severity) == ("W005", "warning")
-    assert "runs inside of 'turn'; its result is 'leave'" in warning.help
 
 
 @pytest.mark.parametrize(

@@ -231,26 +231,6 @@ def sent_in(text: str, topic: str = "t") -> list[dict[str, Any]]:
     return kept.sent
 
 
-def test_a_session_remembers_what_was_said() -> None:
-    talk = node("draft", "llm", sessionMode="session", maxHistory=2)
-    nodes = [node("turn", "loop", maxIterations=3), talk, node("leave", "exit")]
-    sent = sent_in(canvas(nodes, "in > turn > draft > leave > out"))
-
-    assert [one["messages"] for one in sent] == [
-        [],
-        [{"role": "user", "content": "t"}, {"role": "assistant", "content": "1"}],
-        [{"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}],
-    ]
-
-
-def test_what_a_model_is_sent() -> None:
-    asked = node("a", "llm", provider="p", model="m", systemPrompt="s", maxTokens=5)
-    (sent,) = sent_in(canvas([asked], "in > a > out"))
-
-    told = {"prompt": "t", "system": "s", "temperature": 0.7, "max_tokens": 5}
-    assert sent == told | {"provider": "p", "model": "m"}
-
-
 def perform(root: Path, kind: str, **inputs: Any) -> Any:
     allow = {"allow": {"files": {"write": ["**"]}}}
     settings = settings_from(allow, {}, project_root=str(root))
