@@ -23,6 +23,29 @@ def asks(**prompts: str) -> str:
     return "".join(ASK % (name, prompt) for name, prompt in prompts.items())
 
 
+FORK = "  - {id: split, type: fork, %stargets: [[a], [b]]}\n"
+
+
+@pytest.mark.parametrize(
+    ("agents", "order", "strategy", "seconds", "prompts"),
+    [
+        (asks(a="A", b="B", c="C of {{ previous_outputs.a }}")
+         + "  - {id: d, type: openai-answer, prompt: D, depends_on: [c]}\n",
+         "[a, b, c, d]", "parallel", 30, ["A", "B", "C of x", "D"]),
+        (FORK % "mode: sequential, " + asks(a="A", b="B"), "[split]", "sequential", 20, ["A", "B"]),
+        # An agent of a fork runs once, although it is listed.
+        (FORK % "" + asks(a="A", b="B", c="C"), "[split, a, b, c]", "sequential", 20,
+         ["A", "B", "C"]),
+    ],
+)  # fmt: skip
+def test_what_runs_side_by_side_and_what_in_a_row(
+    agents: str, order: str, strategy: str, seconds: int, prompts: list[str]
+) -> None:
+    ran = run(flow(agents, order, strategy), ANY, delay_s=10)
+
+    assert (ran.seconds, sorted(ran.model.prompts)) == (seconds, prompts)
+
+
 def test_join_without_group_takes_the_last_fork() -> None:
     forks = "".join(f"  - {{id: {n}, type: fork, targets: [[{n[0]}]]}}\n" for n in ("one", "two"))
     agents = forks + "  - {id: all, type: join}\n" + asks(o="O", t="T")
@@ -63,6 +86,22 @@ def test_the_target_that_is_selected_decides() -> None:
 
     assert ran.status == "failed"
     assert "it is down" in ran.document["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "said", "value"),
+    [
+        ("openai-binary", "", "no", False),
+        ("binary", "", "unclear", False),
+        ("openai-classification", ", params: {categories: [red]}", "green", "not-classified"),
+        ("classification", ", options: [red, blue]", "Red", "red"),
+    ],
+)
+def test_kinds_of_agents(kind: str, more: str, said: str, value: object) -> None:
+    agents = f"  - {{id: one, type: {kind}, prompt: P{more}}}\n"
+    ran = run(flow(agents, "[one]"), [(".", [said])])
+
+    assert ran.outputs["one"] == value
 
 
 @pytest.mark.parametrize(

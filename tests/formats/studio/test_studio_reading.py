@@ -133,6 +133,12 @@ def test_limits_of_the_workflow() -> None:
     assert flat.limits.time_s == 30.0
 
 
+def test_only_one_trigger_of_a_type() -> None:
+    text = canvas([node("a", "cron_trigger"), node("b", "cron_trigger")], "in > out", "a > out")
+
+    assert "a second cron_trigger" in found_in(text)[-1].message
+
+
 def _calling(**data: str) -> str:
     return canvas([node("call", "http_request", url="https://e.com", **data)], "in > call > out")
 
