@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import number_of, text_of
-from whorl.formats.studio import loops, outside, steps
+from whorl.formats.studio import outside, steps
 from whorl.formats.studio.canvas import CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY
 from whorl.formats.studio.scope import expression, read_scope, value_of
 from whorl.formats.studio.texts import NodeReader
@@ -38,8 +38,8 @@ _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
     "file_write": outside.read_file_write,
     "shell_exec": outside.read_shell_exec,
     "validator": steps.read_validator,
-    "aggregator": loops.read_end,
-    "exit": loops.read_end,
+    "aggregator": steps.read_end,
+    "exit": steps.read_end,
     "knowledge_base": steps.read_provided,
     "email_send": steps.read_provided,
     "webhook_trigger": steps.read_trigger,
@@ -166,7 +166,7 @@ def _read_node(scope: Scope, node: CanvasNode, path: str) -> list[ir.Node]:
         body = _block(scope, region, path)
         limit = node.fields.entry("maxIterations")
         places.remember_field(path, "at_most", node.span if limit is None else limit.value.span)
-        read = loops.read_loop if region.kind == "loop" else loops.read_iterator
+        read = steps.read_loop if region.kind == "loop" else steps.read_iterator
         return read(scope, region, body)
     is_paired = node.type in CLOSED_BY or node.type in CLOSED_BY.values()
     if is_paired and node.id not in scope.regions.by_end:
