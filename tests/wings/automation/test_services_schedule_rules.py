@@ -196,6 +196,7 @@ def test_an_interval_goes_on_from_its_start() -> None:
     assert next(rule.times(1_005_400.0)) == 1_010_800.0
     assert next(rule.times(0.0)) == 1_005_400.0
     assert newest(rule, 0.0, 1_000_000_000.0, 3)[-1] <= 1_000_000_000.0
+    assert len(newest(rule, 0.0, 1_000_000_000.0, 3)) == 3
     assert rule.words == "every 90m"
 
 
