@@ -57,21 +57,10 @@ def test_a_report_says_who_grades_which_cases_differ_and_what_to_ask_next() -> N
 
 
 @pytest.mark.parametrize("level", [0.95, 0.99])
-@pytest.mark.parametrize(
-    "pairs",
-    [
-        [1.0, 1.0, 1.0, -1.0] + [0.0] * 16,
-        [0.3, -0.2, 0.1, 0.0, 0.4, -0.1, 0.2, 0.0, 0.1, -0.3],
-    ],
-)
-def test_what_could_have_been_seen_would_be_seen(pairs: list[float], level: float) -> None:
+def test_what_could_have_been_seen_would_be_seen(level: float) -> None:
+    pairs = [0.3, -0.2, 0.1, 0.0, 0.4, -0.1, 0.2, 0.0, 0.1, -0.3]
     least = statistics.detectable(pairs, level=level)
-    if statistics.is_yes_or_no(pairs, None):
-        lost = [pair for pair in pairs if pair < 0]
-        won = int(least * len(pairs)) + len(lost)
-        seen = [*lost, *[1.0] * won, *[0.0] * (len(pairs) - won - len(lost))]
-    else:
-        seen = [pair - statistics.mean(pairs) + least for pair in pairs]
+    seen = [pair - statistics.mean(pairs) + least for pair in pairs]
 
     found = statistics.difference_estimate(seen, seed="seen", level=level)
 
@@ -191,11 +180,11 @@ def test_what_a_report_says_follows_the_grades() -> None:
             assert all(f"\n- {line}" in table for line in words)
     Path(FILE).write_text(EXPERIMENT + "group: g\n")
     assert "5 groups are too few to say" in whorl("experiment", "run", FILE).stdout
-    # Half of the cases are better and half are worse: no share of the rest would be enough.
+    # Half of the cases are better and half are worse.
     half = 'grade: "(case.n | int > 5) == (outputs.text | length > 2)"\n'
     Path(FILE).write_text(EXPERIMENT.replace(GRADE, half))
     longer = run_json("experiment", "run", FILE)["variants"]["longer"]
-    assert (longer["words"], longer["could_see"]) == ("no difference seen", None)
+    assert (longer["words"], longer["could_see"] > 0.5) == ("no difference seen", True)
     # Four of twelve are better: at 95 % that is seen, and not at what two variants share.
     change(half, 'grade: "case.n | int > 3 or outputs.text | length > 2"\n', FILE)
     change("variants:\n", "variants:\n  same: {loops: {polish: {at_most: 2}}}\n", FILE)

@@ -273,7 +273,8 @@ def list_experiments(state: State) -> list[ExperimentItem]:
         try:
             study = job.study(name, file)
             item, _ = _item(state, study, asked.get(name))
-            item.best = _best(job, study) if item.state == "done" else None
+            found = study.report().best() if item.state == "done" else None
+            item.best = BestItem(**found) if found else None
         except (InvalidWorkflow, UsageError) as fault:
             shown, trouble = state.shown_file(file), fault_words(fault)
             item = ExperimentItem(
@@ -435,16 +436,6 @@ async def _found(state: ServerState, name: str, work: Callable[[Study], JsonValu
 
 async def _detail(state: ServerState, name: str) -> ExperimentDetail:
     return await _about(state, name, lambda study: _described(state, study))
-
-
-def _best(job: Experiments, study: Study) -> BestItem | None:
-    """The best variant of one that is done, which is computed once."""
-    name, keys = study.experiment.name, [trial.key for block in study.blocks for trial in block]
-    stamp = digest(keys, [row.updated_at for row in study.rows.values()])
-    if job.bests.get(name, ("", None))[0] != stamp:
-        job.bests[name] = stamp, study.report().best()
-    found = job.bests[name][1]
-    return BestItem(**found) if found else None
 
 
 def _item(

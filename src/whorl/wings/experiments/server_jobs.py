@@ -11,7 +11,7 @@ import logging
 import os
 import secrets
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, plural, safe
 from whorl.lazily import dataclass
@@ -152,8 +152,6 @@ class Experiments:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._has_claimed = False
         self._conductors: dict[str, ExperimentRunner] = {}
-        # The best variants of those that are done, with what they were computed of.
-        self.bests: dict[str, tuple[str, dict[str, Any] | None]] = {}
 
     def files(self) -> dict[str, str]:
         """The experiment files of the project, by the name that each has or would have."""

@@ -241,23 +241,13 @@ def detectable(
     groups: Sequence[Hashable] | None = None,
     level: float = LEVEL,
 ) -> float:
-    """The least difference that would have been seen at this level, rounded up to two digits.
-
-    Of yes and no: with as many cases against it as there are. Of other grades: four times of five.
-    """
+    """The least difference that is seen four times of five at this level, rounded up."""
     totals, sizes = gather(differences, groups)
     if len(totals) < UNITS_MIN:
         return math.inf
-    if is_yes_or_no(differences, groups):
-        against = min(sum(value == sign for value in differences) for sign in (-1, 1))
-        count = len(differences)
-        wins = range(against, count - against + 1)
-        seen = (n for n in wins if agresti_min(n, against, count, level)[0] > 0)
-        least = (next(seen, math.inf) - against) / count
-    else:
-        error, degrees = _error(totals, sizes, mean(differences)), len(totals) - 1
-        least = (t_quantile(0.5 + level / 2, degrees) + t_quantile(POWER, degrees)) * error
-    return math.ceil(100 * least - _TINY) / 100 if math.isfinite(least) else least
+    error, degrees = _error(totals, sizes, mean(differences)), len(totals) - 1
+    least = (t_quantile(0.5 + level / 2, degrees) + t_quantile(POWER, degrees)) * error
+    return math.ceil(100 * least - _TINY) / 100
 
 
 def is_yes_or_no(differences: Sequence[float], groups: Sequence[Hashable] | None) -> bool:

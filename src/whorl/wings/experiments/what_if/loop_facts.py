@@ -295,7 +295,7 @@ class _Facts(Observer):
             self._steered = self._steered or _STEERED.get(event.kind, "")
         if event.at > machine.now:
             self._log.wait(machine.state.get("queue", ()))
-        self._log.take(event, is_no_call=_is_asked_again(machine, event))
+        self._log.take(event)
 
     def closed(self, machine: State, key: str, note: Values) -> None:
         frame = machine.loop_frames[key]
@@ -398,17 +398,6 @@ class _Facts(Observer):
         return list(self._loops.values())
 
 
-def _is_asked_again(machine: State, event: Event) -> bool:
-    """Whether a call beyond the rule of a loop was cut that is asked for again: no rule has it."""
-    error: Any = event.body.get("error") if event.kind == "task.failed" else None
-    place = event.address.partition("[")[0]
-    return is_cut(error or {}) and any(
-        frame["address"] == place and exploring.is_unanswered(frame, error)
-        for frame in machine.loop_frames.values()
-        if frame["kind"] == "loop"
-    )
-
-
 @contextmanager
 def _scope_ahead(
     machine: State, key: str, count: int, names: dict[str, Fact]
@@ -456,7 +445,7 @@ class _CallLog:
         for address in addresses:
             self.waits.update(self._places(address))
 
-    def take(self, event: Event, *, is_no_call: bool = False) -> None:
+    def take(self, event: Event) -> None:
         """Takes the beginning or the end of a call in; all other events are none."""
         body: dict[str, Any] = event.body
         if event.kind == "task.started":
@@ -467,8 +456,7 @@ class _CallLog:
                 usage = _reserved(body)
             else:
                 self._open.pop(event.address, None)
-            if not is_no_call:
-                self._count(event, usage)
+            self._count(event, usage)
 
     def _places(self, address: str) -> list[Place]:
         """The iterations that something happens in, of the loops in question."""
