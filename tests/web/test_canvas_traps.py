@@ -217,20 +217,6 @@ def test_steps_are_copied_across_rims_in_both_directions(site: Site, page: Page)
     assert text == TWO_LEVELS.replace(first, first + copied).replace(here, here + inside)
 
 
-@pytest.mark.slow
-def test_the_selection_outlives_a_text_that_is_read_again(site: Site, page: Page) -> None:
-    opened(site, page, "levels.yaml", "?mode=split")
-    title(page, "last").click()
-    page.locator(".cm-line", has_text="name: levels").click()
-    page.keyboard.press("End")
-    with page.expect_response(re.compile("/api/workflows/sketch$")):
-        page.keyboard.insert_text("\nsteps_of: many")
-    settle(page)
-
-    expect(step(page, "last")).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_role("button", name="Save with 1 problem")).to_be_visible()
-
-
 def test_two_quick_drags_are_two_operations_in_their_order(site: Site, page: Page) -> None:
     opened(site, page, "row.json")
     settle(page)

@@ -113,13 +113,3 @@ def test_without_a_pair_the_last_two_of_a_loop_are_compared(
     gated = site.example("gated.yaml")
     site.open(page, f"/runs/{gated}/compare")
     expect(page.get_by_role("heading", name="This run has no loop")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_old_iterations_of_a_long_run_are_compared(site: Site, page: Page) -> None:
-    site.open(page, f"/runs/{site.example('many.yaml')}/compare")
-    page.get_by_role("table", name="from #999 to #1000").wait_for()
-    page.get_by_label("Before").fill("3")
-    page.keyboard.press("Enter")
-
-    page.get_by_role("table", name="from #3 to #1000").wait_for()

@@ -148,25 +148,6 @@ def test_a_fork_has_another_model_and_another_prompt(site: Site, page: Page, run
 
 
 @pytest.mark.slow
-def test_a_press_after_somebody_else_steered_is_refused(site: Site, page: Page, run: str) -> None:
-    dialog = opened(page, "Accept #2")
-    site.post(f"/runs/{run}/accept", {"loop": "refine", "iteration": 3})
-    site.wait(run, "succeeded")
-    dialog.get_by_role("button", name="Accept iteration 2").click()
-
-    expect(dialog.get_by_role("alert")).to_contain_text("W905")
-    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 3
-
-    # The press counts only once the page has looked at the run again, and drawn it.
-    with page.expect_response(lambda answer: answer.url.endswith(f"/api/runs/{run}")):
-        dialog.get_by_role("button", name="Try again").click()
-    page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn)))")
-    dialog.get_by_role("button", name="Accept iteration 2").click()
-    dialog.wait_for(state="detached")
-    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 2
-
-
-@pytest.mark.slow
 def test_the_shown_commands_do_the_same(site: Site, page: Page, run: str) -> None:
     opened(page, "Continue").get_by_label("More budget").fill("0.25")
     continued = site.cli_shell(page.locator("dialog .same-command code").inner_text())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from browsed import Site
-    from playwright.sync_api import BrowserContext, Locator, Page, Route
+    from playwright.sync_api import BrowserContext, Locator, Page
 
 
 def decisions(site: Site, run: str) -> list[Any]:
@@ -170,63 +170,6 @@ def test_words_are_kept_when_another_tab_answers(
     assert "Half of" not in page.evaluate("() => JSON.stringify({...sessionStorage})")
     assert [one.get("feedback") for one in decisions(site, letter)] == ["shorter, please"]
     other.close()
-
-
-@pytest.mark.slow
-def test_an_answer_that_comes_too_late_is_refused_and_kept(
-    site: Site, page: Page, letter: str
-) -> None:
-    address = "letter[1]/:ask"
-
-    def be_late(route: Route) -> None:
-        site.post(f"/runs/{letter}/reject", {"address": address, "feedback": "too long"})
-        route.continue_()
-
-    page.route("**/approve", be_late)
-    page.get_by_label("Feedback").fill("Fine with me")
-    with page.expect_response("**/approve") as answer:
-        page.get_by_role("button", name="Accept and finish").click()
-
-    assert answer.value.status == 409
-    card = answered(page)
-    expect(card).to_contain_text("Someone else answered: Another iteration “too long”")
-    expect(card.get_by_label("what you wrote")).to_have_text("Fine with me")
-    assert [one["approved"] for one in decisions(site, letter)] == [False]
-
-
-ENDLESS = """
-whorl: 1
-name: endless
-budget: 1.00
-steps:
-  work:
-    repeat: {until: "false", ask_person: at_limit, at_most: 1, steps: {write: {ask: "Draft it"}}}
-"""
-
-
-@pytest.mark.slow
-def test_a_question_that_is_asked_again_does_not_take_the_place_of_the_first(
-    site: Site, page: Page
-) -> None:
-    (site.project / "endless.yaml").write_text(ENDLESS)
-    run = asked(site, page, "endless.yaml")
-    page.get_by_label("Feedback").fill("Not good yet")
-    page.get_by_label("More iterations").fill("1")
-    page.get_by_label("More budget").fill("0.5")
-    command = f"whorl continue {run} --iterations 1 --budget +0.5 --at work"
-    expect(page.get_by_text(command)).to_be_visible()
-    page.get_by_role("button", name="Continue").click()
-    card = page.get_by_role("region", name="answered")
-    expect(card).to_contain_text("no answer is needed")
-    expect(card.get_by_label("what you wrote")).to_have_text("Not good yet")
-    expect(page.get_by_role("heading", name="its limit of 1 iteration")).to_be_visible()
-
-    card.get_by_role("link", name="next question →").click()
-    page.get_by_role("heading", name="its limit of 2 iterations").wait_for()
-    page.get_by_role("button", name="Accept the result so far").click()
-    answered(page)
-    found = site.wait(run, "succeeded")
-    assert (found["exit_reason"], found["budget_usd"]) == ("accepted", 1.5)
 
 
 def test_an_iteration_is_accepted_with_edits(site: Site, page: Page) -> None:

@@ -93,21 +93,6 @@ def test_a_form_is_made_from_the_palette(site: Site, page: Page) -> None:
     assert text == POLISH.replace("Write {{ task }}.", "Write {{ task }} well.")
 
 
-@pytest.mark.slow
-def test_what_forms_do_not_know_is_listed_and_left_alone(site: Site, page: Page) -> None:
-    text = POLISH.replace("description: last", "x_note: kept")
-    (site.project / "odd.yaml").write_text(text)
-    form = opened(site, page, "odd.yaml", "publish ask")
-
-    expect(form.get_by_label("problems of the step")).to_contain_text("line 22")
-    form.get_by_text("Also in the file (1)").click()
-    expect(form.get_by_text("x_note", exact=True)).to_be_visible()
-    form.get_by_label("Prompt required").fill("Print {{ polish.write }}")
-    form.get_by_label("name of the step").focus()
-
-    assert saved(site, page, "odd.yaml") == text.replace("Publish {{", "Print {{")
-
-
 def test_the_loop_is_a_sentence(site: Site, page: Page) -> None:
     form = native(site, page, "polish repeat")
     expect(form.get_by_text("until review.approved, at most 5 iterations")).to_be_visible()
@@ -181,21 +166,6 @@ def test_what_is_fed_back_is_named_and_lines_are_edited_as_text(site: Site, page
     lines.fill(own.replace("at_most: 5", "at_most: 6  # six"))
     form.get_by_role("button", name="Apply").click()
     assert saved(site, page, "polish.yaml") == POLISH.replace("at_most: 5", "at_most: 6  # six")
-
-
-@pytest.mark.slow
-def test_steps_are_wrapped_and_unwrapped(site: Site, page: Page) -> None:
-    form = native(site, page, "write ask")
-    page.get_by_role("treeitem", name="review ask").click(modifiers=["Control"])
-    expect(form.get_by_role("heading", name="2 steps")).to_be_visible()
-    form.get_by_text("Wrap…").click()
-    form.get_by_label("called").fill("inner")
-    form.get_by_role("button", name="Wrap", exact=True).click()
-    row = page.get_by_role("treeitem", name="inner repeat")
-    expect(row).to_have_attribute("aria-selected", "true")
-    form.get_by_role("button", name="Unwrap").click()
-    expect(row).to_have_count(0)
-    expect(page.get_by_role("button", name="Save")).to_be_disabled()
 
 
 @pytest.mark.slow

@@ -9,8 +9,6 @@ from browsed import picture
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from browsed import Site
     from playwright.sync_api import Locator, Page
 
@@ -276,28 +274,6 @@ def test_a_failed_run_says_what_failed_and_is_retried(site: Site, page: Page) ->
     page.wait_for_function("() => document.querySelectorAll('.gantt .bar').length >= 3")
     step(page, "second").click()
     page.get_by_role("group", name="attempts").get_by_role("button", name="Attempt 2").wait_for()
-
-
-@pytest.mark.slow
-def test_a_score_outside_its_range_is_no_point_of_the_curve(
-    site: Site, page: Page, review: str, noted: Callable[..., None]
-) -> None:
-    outside = {"score": None, "outside": {"score": 9, "low": 0, "high": 1}}
-    kind = "iteration.finished"
-    noted(review, {(kind, "refine[2]"): {"approved": True}, (kind, "refine[3]"): outside})
-    shows(site, page, f"/runs/{review}?loop=refine&iteration=3")
-
-    curve = side(page, "score").get_by_role("img")
-    curve.locator('[data-outside="3"]').filter(has_text="▲ 9").wait_for()
-    rows = side(page, "iterations").get_by_role("row").all_inner_texts()[1:]
-    assert "9 outside 0–1" in rows[2]
-    assert "9 outside 0–1: it does not count" in side(page, "verdict").inner_text()
-    picture(page, "run-outside")
-    step(page, "refine/review").click()
-    page.locator(".drawer").filter(has_text="Score 9 outside 0–1").wait_for()
-    page.keyboard.press("Escape")
-    page.get_by_title("iteration 2, ").first.click()
-    side(page, "verdict").filter(has_text="✓ approved").wait_for()
 
 
 @pytest.mark.slow

@@ -4482,8 +4482,6 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which workflow, if the file has several */
-                named?: string;
             };
             header?: never;
             path?: never;
@@ -4828,9 +4826,9 @@ export interface operations {
     compare_api_runs__run__compare_get: {
         parameters: {
             query: {
-                loop?: string;
                 one: number;
                 other: number;
+                loop?: string;
                 /** @description the run that the second one is of, where it is another */
                 with?: string | null;
             };
@@ -6014,8 +6012,6 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which workflow, if the file has several */
-                named?: string;
             };
             header?: never;
             path?: never;
@@ -6133,8 +6129,6 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which workflow, if the file has several */
-                named?: string;
                 /** @description whether it is validated */
                 validate?: boolean;
             };

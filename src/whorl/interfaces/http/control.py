@@ -27,7 +27,7 @@ from whorl.interfaces.http.models import (
 )
 from whorl.interfaces.http.problems import Refusal, conflict
 from whorl.interfaces.http.runs import RunItem, run_item
-from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
 from whorl.interfaces.http.workflows import foreseen_words
 from whorl.interpreter.events import Event
 from whorl.ir import Workflow
@@ -42,7 +42,7 @@ from whorl.services.inspecting.results import loop_frame, workflow_of
 from whorl.services.runs import check_key, is_running
 from whorl.services.serving.triggers import CODE, Starts, checked_start, starts_of
 
-router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
+router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(check_query)])
 
 
 class NewRun(Closed):

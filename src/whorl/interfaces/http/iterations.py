@@ -8,7 +8,7 @@ from pydantic import Field
 from whorl.interfaces.formatting import written
 from whorl.interfaces.http.models import Closed, JsonValue, OrNone, RunId, Shown, ShownOrNone
 from whorl.interfaces.http.runs import UsageItem, usage_item
-from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.http.state import KnownRun, State, check_query
 from whorl.interfaces.status_words import (
     condition_words,
     end_words,
@@ -27,8 +27,12 @@ MATRIX_MAX = 200
 SMALL = 0.9
 # Comparing takes time with the product of the lengths.
 _COMPARED_MAX = 4_000
+# Without a loop, the only outermost one of the run.
+Loop = Annotated[str, Query(max_length=4_000)]
+Number = Annotated[int, Query(ge=1, le=1_000_000_000)]
+_AGAINST = "the run that the second one is of, where it is another"
 
-router = APIRouter(prefix="/api/runs/{run}", tags=["runs"])
+router = APIRouter(prefix="/api/runs/{run}", tags=["runs"], dependencies=[Depends(check_query)])
 
 
 class LoopItem(Closed):
@@ -65,7 +69,7 @@ class LoopList(Closed):
     more: bool = Field(description="whether there are older ones that are not listed")
 
 
-@router.get("/loops", dependencies=[Depends(no_query)])
+@router.get("/loops")
 def list_loops(state: State, run: KnownRun) -> LoopList:
     """The loops of a run; nested ones once for each outer iteration."""
     rows, workflow = state.store.loops(run), results.workflow_of(state.store, run)
@@ -142,28 +146,19 @@ class IterationList(Closed):
     more: bool
 
 
-class LoopQuery(Closed):
-    """Which loop; without one, the only outermost loop of the run."""
-
-    loop: str = Field(default="", max_length=4_000)
-
-
-class IterationsQuery(LoopQuery):
-    """Which iterations."""
-
-    after: int = Field(default=0, ge=0, le=1_000_000_000)
-    limit: int = Field(default=500, ge=1, le=5_000)
-
-
 @router.get("/iterations")
 def list_iterations(
-    state: State, run: KnownRun, query: Annotated[IterationsQuery, Query()]
+    state: State,
+    run: KnownRun,
+    loop: Loop = "",
+    after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=5_000)] = 500,
 ) -> IterationList:
     """The finished iterations of a loop, by number."""
-    loop = places.loop_named(state.store, run, query.loop)
-    rows = state.store.iterations(run, loop, after=query.after, limit=query.limit + 1)
-    begun = [_iteration(row) for row in rows[: query.limit] if row.status != "not_begun"]
-    return IterationList(loop=loop, iterations=begun, more=len(rows) > query.limit)
+    loop = places.loop_named(state.store, run, loop)
+    rows = state.store.iterations(run, loop, after=after, limit=limit + 1)
+    begun = [_iteration(row) for row in rows[:limit] if row.status != "not_begun"]
+    return IterationList(loop=loop, iterations=begun, more=len(rows) > limit)
 
 
 def _iteration(row: IterationRow) -> IterationItem:
@@ -189,19 +184,16 @@ class IterationDetail(Closed):
     note: dict[str, JsonValue]
 
 
-IterationNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
-
-
 @router.get("/iterations/{number}")
 def show_iteration(
     state: State,
     run: KnownRun,
     number: Annotated[int, Path(ge=1, le=1_000_000_000)],
-    query: Annotated[LoopQuery, Query()],
+    loop: Loop = "",
 ) -> IterationDetail:
     """What the steps of an iteration gave, and what it was given."""
     store = state.store
-    loop = places.loop_named(store, run, query.loop)
+    loop = places.loop_named(store, run, loop)
     return IterationDetail(
         loop=loop,
         number=number,
@@ -243,32 +235,28 @@ class Comparison(Closed):
     )
 
 
-class CompareQuery(LoopQuery):
-    """Which two iterations."""
-
-    one: IterationNumber
-    other: IterationNumber
-    with_: RunId | None = Field(
-        default=None,
-        alias="with",
-        description="the run that the second one is of, where it is another",
-    )
-
-
 @router.get("/compare")
-def compare(state: State, run: KnownRun, query: Annotated[CompareQuery, Query()]) -> Comparison:
+def compare(
+    state: State,
+    run: KnownRun,
+    *,
+    one: Number,
+    other: Number,
+    loop: Loop = "",
+    against: Annotated[RunId | None, Query(alias="with", description=_AGAINST)] = None,
+) -> Comparison:
     """Two iterations of a loop side by side, of one run or of two."""
-    store, other = state.store, run if query.with_ is None else state.store.run(query.with_).id
-    loop = places.loop_named(store, run, query.loop)
-    left = places.side(store, run, loop, query.one)
-    right = places.side(store, other, loop, query.other)
+    store, second = state.store, run if against is None else state.store.run(against).id
+    loop = places.loop_named(store, run, loop)
+    left = places.side(store, run, loop, one)
+    right = places.side(store, second, loop, other)
     nodes = []
     for name in dict.fromkeys([*left.results, *right.results]):
-        first, second = left.results.get(name), right.results.get(name)
-        alike = 1.0 if first == second else _alike(first, second)
-        nodes.append(NodeChange(name=name, similarity=alike, same=first == second))
-    later = max(query.one, query.other) if other == run else query.other
-    feedback = places.carried_into(store, other, loop, later)
+        before, now = left.results.get(name), right.results.get(name)
+        alike = 1.0 if before == now else _alike(before, now)
+        nodes.append(NodeChange(name=name, similarity=alike, same=before == now))
+    later = max(one, other) if second == run else other
+    feedback = places.carried_into(store, second, loop, later)
     return Comparison(
         loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
     )
@@ -300,9 +288,9 @@ class Matrix(Closed):
 
 
 @router.get("/matrix")
-def show_matrix(state: State, run: KnownRun, query: Annotated[LoopQuery, Query()]) -> Matrix:
+def show_matrix(state: State, run: KnownRun, loop: Loop = "") -> Matrix:
     """Which step gave something else in which iteration; of long loops, the newest."""
-    loop = places.loop_named(state.store, run, query.loop)
+    loop = places.loop_named(state.store, run, loop)
     newest = state.store.newest_iterations(run, loop, MATRIX_MAX)
     numbers = sorted({row.number for row in newest if row.status == "succeeded"})
     given = places.results_of(state.store, run, loop, numbers)

@@ -21,7 +21,7 @@ from whorl import __version__
 from whorl.errors import StoreError, escaped, tame
 from whorl.interfaces.http.models import Closed
 from whorl.interfaces.http.problems import refused
-from whorl.interfaces.http.state import STOPPING, ServerState, State, no_query
+from whorl.interfaces.http.state import STOPPING, ServerState, State, check_query
 from whorl.providers.redaction import Secret, redact
 from whorl.services.serving.watchers import CONTENT_TYPE, Family, text_of_families
 
@@ -36,7 +36,7 @@ access = logging.getLogger("whorl.access")
 @router.get(
     "/metrics",
     tags=["operations"],
-    dependencies=[Depends(no_query)],
+    dependencies=[Depends(check_query)],
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
@@ -88,7 +88,7 @@ async def healthz(state: State) -> Response:
     return JSONResponse({"status": "ok", **known})
 
 
-@router.get("/readyz", include_in_schema=False, dependencies=[Depends(no_query)])
+@router.get("/readyz", include_in_schema=False)
 async def readyz(state: State) -> Response:
     """Whether new work is taken: the store can be written, and the server is not being stopped."""
     if state.driving.is_closing:

@@ -12,14 +12,14 @@ from whorl.errors import UsageError
 from whorl.interfaces.http.journal import body_of, shortened
 from whorl.interfaces.http.models import Closed, JsonValue, Shown
 from whorl.interfaces.http.runs import UsageItem
-from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.http.state import KnownRun, State, check_query
 from whorl.interfaces.status_words import skip_words
 from whorl.services.inspecting.places import previous_address, unknown_place
 from whorl.services.records import Records, RunRecords, document
 
 RECORDS_MAX = 1_000
 
-router = APIRouter(prefix="/api/runs/{run}", tags=["runs"])
+router = APIRouter(prefix="/api/runs/{run}", tags=["runs"], dependencies=[Depends(check_query)])
 
 
 class RecordAttempt(Closed):
@@ -142,16 +142,12 @@ class NodeDetail(Closed):
     previous: Previous | None
 
 
-class NodeQuery(Closed):
-    """Which step."""
-
-    address: Annotated[str, Field(min_length=1, max_length=4_000)]
-
-
 @router.get("/node")
-def show_node(state: State, run: KnownRun, query: Annotated[NodeQuery, Query()]) -> NodeDetail:
+def show_node(
+    state: State, run: KnownRun, address: Annotated[str, Query(min_length=1, max_length=4_000)]
+) -> NodeDetail:
     """What became of a step, and what it gave in the iteration before."""
-    address, records = query.address, state.records(run)
+    records = state.records(run)
     record = _last_record(records, address)
     if record is None:
         raise unknown_place(state.store, run, address)
@@ -172,7 +168,7 @@ class LargeValue(Closed):
     value: JsonValue
 
 
-@router.get("/values/{ref}", dependencies=[Depends(no_query)])
+@router.get("/values/{ref}")
 def show_value(
     state: State,
     run: KnownRun,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from whorl.interfaces.advice import advised, with_help
 from whorl.interfaces.http.models import Closed, JsonValue, OrNone, RunId, Shown, ShownOrNone
-from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
 from whorl.interfaces.operations import has_role
 from whorl.interfaces.status_words import ENDED
 from whorl.interpreter.events import Event
@@ -33,7 +33,7 @@ Action = Literal[
 ]
 Bound = Annotated[float, Field(ge=0, le=1e12)]
 
-router = APIRouter(prefix="/api", tags=["runs"])
+router = APIRouter(prefix="/api", tags=["runs"], dependencies=[Depends(check_query)])
 
 
 class UsageItem(Closed):
@@ -200,17 +200,16 @@ class CostList(Closed):
     more: bool = Field(description="whether older runs were not looked into")
 
 
-class CostsQuery(Closed):
-    """Since when, and what they are added up by."""
-
-    by: places.By = "workflow"
-    since: Bound = Field(default=0.0, description="calls that ended since its full hour")
-
-
 @router.get("/costs")
-def show_costs(state: State, query: Annotated[CostsQuery, Query()]) -> CostList:
+def show_costs(
+    state: State,
+    by: places.By = "workflow",
+    since: Annotated[
+        float, Query(ge=0, le=1e12, description="calls that ended since its full hour")
+    ] = 0.0,
+) -> CostList:
     """What runs cost, by workflow, model, day, loop or run; by step and iteration of the newest."""
-    found = places.costs_of(state.store, query.by, since=query.since)
+    found = places.costs_of(state.store, by, since=since)
     return CostList.model_validate(found.document())
 
 
@@ -275,7 +274,7 @@ class RunDetail(RunItem):
     )
 
 
-@router.get("/runs/{run}", dependencies=[Depends(no_query)])
+@router.get("/runs/{run}")
 def show_run(state: State, asking: Asking, run: KnownRun) -> RunDetail:
     """One run: its result so far, what it waits for, and the requests that it accepts."""
     store = state.store

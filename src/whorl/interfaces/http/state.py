@@ -16,6 +16,7 @@ from typing import Annotated, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
+from fastapi.dependencies.utils import get_flat_params
 from pydantic import BaseModel
 
 from whorl.errors import WhorlError
@@ -274,10 +275,12 @@ def _run(state: State, run: Annotated[Id, Path()]) -> RunId:
 KnownRun = Annotated[RunId, Depends(_run)]
 
 
-def no_query(request: Request) -> None:
-    if request.query_params:
-        name = next(iter(request.query_params))
-        raise Refusal(400, "W900", f"{name[:80]}: there is no such field")
+def check_query(request: Request) -> None:
+    """Refuses a name in the query that the address does not take."""
+    known = {field.alias for field in get_flat_params(request.scope["route"].dependant)}
+    for name in request.query_params:
+        if name not in known or name in request.path_params:
+            raise Refusal(400, "W900", f"{name[:80]}: there is no such field")
 
 
 async def check_open(request: Request) -> None:

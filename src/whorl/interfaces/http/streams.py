@@ -21,7 +21,7 @@ from whorl.interfaces.http.journal import JournalEvent, event_text, journal_even
 from whorl.interfaces.http.models import Closed
 from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.runs import run_item
-from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import KnownRun, ServerState, State, check_query
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.status_words import ENDED
 from whorl.runtimes.journal.journal import RunId
@@ -37,7 +37,7 @@ SSE = {"description": "an event stream", **_CONTENT}
 # What is to be sent to a listener, and after how long there may be more; None: when it is woken.
 News: TypeAlias = Callable[[Listener], Awaitable[tuple[str, float | None]]]
 
-router = APIRouter(prefix="/api", tags=["streams"])
+router = APIRouter(prefix="/api", tags=["streams"], dependencies=[Depends(check_query)])
 
 
 class EventPage(Closed):
@@ -48,19 +48,14 @@ class EventPage(Closed):
     more: bool
 
 
-class EventsQuery(Closed):
-    """Which entries."""
-
-    after: int = Field(default=0, ge=0, le=2**53)
-    limit: int = Field(default=1_000, ge=1, le=5_000)
-
-
 @router.get("/runs/{run}/events", response_model=EventPage, responses={200: _CONTENT})
 async def events(
     request: Request,
     state: State,
     run: KnownRun,
-    query: Annotated[EventsQuery, Query()],
+    *,
+    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=5_000)] = 1_000,
     last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,15}$")] = None,
 ) -> Any:
     """The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
@@ -70,13 +65,13 @@ async def events(
     changes, `end` when it has ended. The stream stays open, since the run may go on.
     With many watchers, each gets events less often, and no text of calls that are finished.
     """
-    after = max(query.after, int(last_event_id or 0))
+    after = max(after, int(last_event_id or 0))
     if _STREAM in request.headers.get("accept", ""):
         return streamed(state, run, _Journal(state, run, after).news)
-    return await asyncio.to_thread(_page, state, run, after, query.limit)
+    return await asyncio.to_thread(_page, state, run, after, limit)
 
 
-@router.get("/changes", dependencies=[Depends(no_query)], responses={200: SSE},
+@router.get("/changes", responses={200: SSE},
             response_class=StreamingResponse)  # fmt: skip
 async def changes(state: State) -> Response:
     """`run` with a RunItem whenever a run of any process has changed, as lists show them."""

@@ -20,7 +20,7 @@ from whorl.interfaces.http.models import (
     WorkflowName,
 )
 from whorl.interfaces.http.problems import finding
-from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
 from whorl.interfaces.operations import allowed, has_role
 from whorl.interfaces.status_words import condition_words, effects_words, forecast_words, target_of
 from whorl.interpreter.events import join
@@ -43,7 +43,7 @@ _LIMITS = ("iterations", "time_s", "iteration_time_s", "cost_usd", "tokens", "ca
 # The constructs of the IR, as its graph names them.
 _NODES: list[Any] = [kind.__name__.lower() for kind in get_args(ir.Node)]
 
-router = APIRouter(prefix="/api", tags=["workflows"])
+router = APIRouter(prefix="/api", tags=["workflows"], dependencies=[Depends(check_query)])
 
 
 class ProviderItem(Closed):
@@ -71,7 +71,7 @@ class ProjectItem(Closed):
     )
 
 
-@router.get("/project", dependencies=[Depends(no_query)])
+@router.get("/project")
 def show_project(state: State, asking: Asking) -> ProjectItem:
     """The project that is served, who answers its model steps, and what this token may do."""
     settings, may = state.providers.settings, allowed(asking.role, edits=state.edits)
@@ -96,7 +96,7 @@ class NewSession(Closed):
     """A session of the page; it has no fields."""
 
 
-@router.post("/session", status_code=204, dependencies=[Depends(no_query)])
+@router.post("/session", status_code=204)
 def open_session(_: NewSession) -> None:
     """Opens a session of the page: the answer sets a cookie that no script can read.
 
@@ -144,7 +144,7 @@ class WorkflowList(Closed):
     workflows: list[WorkflowItem]
 
 
-@router.get("/workflows", dependencies=[Depends(no_query)])
+@router.get("/workflows")
 def list_workflows(state: State, asking: Asking) -> WorkflowList:
     """The workflow files of the project, of any dialect."""
     # The address of a trigger starts runs, whoever has it.
@@ -185,11 +185,7 @@ def _item(state: ServerState, listed: Listed, *, may_run: bool) -> WorkflowItem:
     )
 
 
-class FileQuery(Closed):
-    """Which file of the project."""
-
-    file: FileName = Field(description="its path in the project")
-    named: WorkflowName = ""
+File = Annotated[FileName, Query(description="its path in the project")]
 
 
 class SourceItem(Closed):
@@ -202,23 +198,23 @@ class SourceItem(Closed):
 
 @router.get("/workflows/source")
 def show_file_source(
-    state: State, asking: Asking, query: Annotated[FileQuery, Query()]
+    state: State, asking: Asking, file: File, named: WorkflowName = ""
 ) -> SourceItem:
     """A workflow file with the files that it is made of; one with mistakes alone."""
-    path = str(state.file(query.file))
+    path = str(state.file(file))
     try:
-        reading = state.project.read(path, query.named)
+        reading = state.project.read(path, named)
     except InvalidWorkflow as fault:
         try:
             editor: Editor = needed("editor")
-            text, _ = editor.read_file(state.project, query.file, broken=asking.sees_broken)
+            text, _ = editor.read_file(state.project, file, broken=asking.sees_broken)
         except UsageError:
             raise fault from None
         return _source(state, "", path, {path: text})
     return _source(state, reading.workflow.dialect, path, dict(reading.sources))
 
 
-@router.get("/runs/{run}/source", dependencies=[Depends(no_query)])
+@router.get("/runs/{run}/source")
 def show_run_source(state: State, run: KnownRun) -> SourceItem:
     """The texts of the version that the run pins."""
     row = state.store.run(run)
@@ -271,7 +267,7 @@ class Validated(Closed):
     worst_case: WorstCase | None
 
 
-@router.post("/validate", dependencies=[Depends(no_query)])
+@router.post("/validate")
 def validate(state: State, asking: Asking, request: Validation) -> Validated:
     """Checks a file of the project, or a draft. Nothing is run and nothing is fetched."""
     if request.text is not None:
@@ -379,12 +375,12 @@ class Graph(Closed):
 
 
 @router.get("/workflows/graph")
-def show_file_graph(state: State, query: Annotated[FileQuery, Query()]) -> Graph:
+def show_file_graph(state: State, file: File, named: WorkflowName = "") -> Graph:
     """A workflow file as nodes and edges."""
-    return graph_of(state.project.read(str(state.file(query.file)), query.named).workflow)
+    return graph_of(state.project.read(str(state.file(file)), named).workflow)
 
 
-@router.get("/runs/{run}/graph", dependencies=[Depends(no_query)])
+@router.get("/runs/{run}/graph")
 def show_run_graph(state: State, run: KnownRun) -> Graph:
     """The version of the workflow that the run pins, as nodes and edges."""
     return graph_of(workflow_of(state.store, run))

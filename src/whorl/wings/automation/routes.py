@@ -18,7 +18,7 @@ from whorl.errors import InvalidWorkflow, UsageError, plural, safe
 from whorl.interfaces.http.control import drive_first, limited
 from whorl.interfaces.http.models import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.problems import Refusal, conflict
-from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import KnownRun, ServerState, State, check_query
 from whorl.interfaces.status_words import ENDED
 from whorl.ir import Workflow
 from whorl.language import Json
@@ -49,7 +49,7 @@ from whorl.wings.automation.webhooks import delivery_of, inputs_from, key_of
 
 _BODY: dict[str, Any] = {"requestBody": {"content": {"application/json": {"schema": {}}}}}
 log = logging.getLogger("whorl.http")
-webhooks_router = APIRouter(prefix="/hooks", tags=["hooks"], dependencies=[Depends(no_query)])
+webhooks_router = APIRouter(prefix="/hooks", tags=["hooks"], dependencies=[Depends(check_query)])
 
 
 class Hooked(Closed):
@@ -117,7 +117,7 @@ def _prepared_hook(
 
 
 schedules_router = APIRouter(
-    prefix="/api/schedules", tags=["schedules"], dependencies=[Depends(no_query)]
+    prefix="/api/schedules", tags=["schedules"], dependencies=[Depends(check_query)]
 )
 
 Name = Annotated[str, Text(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]

@@ -25,8 +25,8 @@ from whorl.interfaces.http.models import (
     Number,
 )
 from whorl.interfaces.http.problems import Refusal, finding
-from whorl.interfaces.http.state import Asking, ServerState, State, no_query
-from whorl.interfaces.http.workflows import FileQuery
+from whorl.interfaces.http.state import Asking, ServerState, State, check_query
+from whorl.interfaces.http.workflows import File
 from whorl.ir import Workflow
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import permitted
@@ -237,20 +237,8 @@ class Palette(Closed):
     groups: list[dict[str, Any]]
 
 
-router = APIRouter(prefix="/api", tags=["editing"])
+router = APIRouter(prefix="/api", tags=["editing"], dependencies=[Depends(check_query)])
 log = logging.getLogger("whorl.http")
-
-
-class SketchQuery(FileQuery):
-    """Which file of the project, and whether its mistakes are wanted."""
-
-    checked: bool = Field(default=True, alias="validate", description="whether it is validated")
-
-
-class DialectQuery(Closed):
-    """Which dialect."""
-
-    dialect: str
 
 
 def _may_write(state: State) -> None:
@@ -281,19 +269,24 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/workflows/sketch")
-def show_sketch(state: State, asking: Asking, query: Annotated[SketchQuery, Query()]) -> Sketched:
+def show_sketch(
+    state: State,
+    asking: Asking,
+    file: File,
+    checked: Annotated[bool, Query(alias="validate", description="whether it is validated")] = True,
+) -> Sketched:
     """A workflow file as it is drawn to be edited, valid or not."""
-    text, etag = editing.read_file(state.project, query.file, broken=asking.sees_broken)
-    return _sketched(state, Unsaved(name=query.file, text=text), etag, checked=query.checked)
+    text, etag = editing.read_file(state.project, file, broken=asking.sees_broken)
+    return _sketched(state, Unsaved(name=file, text=text), etag, checked=checked)
 
 
-@router.post("/workflows/sketch", dependencies=[Depends(no_query)])
+@router.post("/workflows/sketch")
 def sketch(state: State, request: Unsaved) -> Sketched:
     """The same for a text that is not saved."""
     return _sketched(state, request)
 
 
-@router.post("/workflows/edit", dependencies=[Depends(no_query)], responses=_REFUSED)
+@router.post("/workflows/edit", responses=_REFUSED)
 def edit(state: State, request: Edit) -> Edited:
     """A text after operations; 422: an operation is refused. Nothing is saved."""
     path = str(state.file(request.name))
@@ -310,7 +303,7 @@ def edit(state: State, request: Edit) -> Edited:
     return Edited(**answer, diagnostics=found)
 
 
-@router.post("/workflows/names", dependencies=[Depends(no_query)], responses=_REFUSED)
+@router.post("/workflows/names", responses=_REFUSED)
 def list_names(state: State, request: Place) -> NameList:
     """The names that the texts of a step may read, for completion."""
     path = str(state.file(request.name))
@@ -319,13 +312,13 @@ def list_names(state: State, request: Place) -> NameList:
 
 
 @router.get("/workflows/etag")
-def show_etag(state: State, asking: Asking, query: Annotated[FileQuery, Query()]) -> Etag:
+def show_etag(state: State, asking: Asking, file: File) -> Etag:
     """Which version of a file is on the disk."""
-    found = editing.read_file(state.project, query.file, broken=asking.sees_broken)
+    found = editing.read_file(state.project, file, broken=asking.sees_broken)
     return Etag(etag=found[1])
 
 
-@router.put("/workflows/source", dependencies=[Depends(no_query), Depends(_may_write)])
+@router.put("/workflows/source", dependencies=[Depends(_may_write)])
 def save(state: State, request: Saving) -> Saved:
     """Saves a file; 409, with the current text, if the file has changed in the meantime."""
     for name, text in request.others.items():
@@ -351,7 +344,7 @@ def _save(state: State, file: str, text: str, etag: str | None) -> Saved:
     return Saved(file=file, etag=after, diagnostics=found)
 
 
-@router.post("/workflows", dependencies=[Depends(no_query), Depends(_may_write)])
+@router.post("/workflows", dependencies=[Depends(_may_write)])
 def new_file(state: State, request: NewFile) -> Saved:
     """A new workflow file: from a template, a copy, a native copy, or empty."""
     return _save(state, request.file, _new_text(state, request), None)
@@ -376,7 +369,7 @@ def _new_text(state: State, request: NewFile) -> str:
     return editing.empty_text(request.empty or "")[0]
 
 
-@router.get("/templates", dependencies=[Depends(no_query)])
+@router.get("/templates")
 def list_templates() -> TemplateList:
     """The templates for new workflow files."""
     listed = [TemplateItem.from_row(one) for one in templates.TEMPLATES]
@@ -384,12 +377,12 @@ def list_templates() -> TemplateList:
 
 
 @router.get("/palette")
-def show_palette(query: Annotated[DialectQuery, Query()]) -> Palette:
+def show_palette(dialect: str) -> Palette:
     """The kinds of steps that can be added to files of a dialect, with their forms."""
-    return Palette(**palette(query.dialect))
+    return Palette(**palette(dialect))
 
 
-@router.post("/tries", status_code=201, dependencies=[Depends(no_query)])
+@router.post("/tries", status_code=201)
 async def start_try(state: State, request: Try) -> StepTrial:
     """Runs a step, or one iteration of a loop, from a draft; 409: it would do something outside."""
     workflow, start, stale = await asyncio.to_thread(_prepared, state, request)
@@ -422,15 +415,15 @@ def _prepared(state: ServerState, request: Try) -> tuple[Workflow, Start, list[s
 
 
 @router.get("/pins")
-def list_pins(state: State, query: Annotated[FileQuery, Query()]) -> PinList:
+def list_pins(state: State, file: File) -> PinList:
     """The results that tries use instead of steps of a file."""
-    state.file(query.file)
-    pins = single_step.pins_of(state.project, query.file)
+    state.file(file)
+    pins = single_step.pins_of(state.project, file)
     shown = {at: Pin(value=pin.value, stale=pin.is_stale) for at, pin in pins.items()}
-    return PinList(file=query.file, pins=shown)
+    return PinList(file=file, pins=shown)
 
 
-@router.put("/pins", dependencies=[Depends(no_query)])
+@router.put("/pins")
 def save_pins(state: State, request: Pinned) -> PinList:
     """Keeps results for steps of a file, instead of those kept before; none: deletes them."""
     state.file(request.file)

@@ -21,7 +21,7 @@ from whorl.interfaces.http.models import (
     Number,
     Words,
 )
-from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
 from whorl.interfaces.http.streams import SSE, streamed
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId, RunRow
@@ -254,7 +254,7 @@ T = TypeVar("T")
 
 router = APIRouter(prefix="/api/experiments", tags=["experiments"])
 runs_router = APIRouter(prefix="/api/runs", tags=["experiments"])
-_plain = [Depends(no_query)]
+_plain = [Depends(check_query)]
 
 Name = Annotated[str, Path(min_length=1, max_length=200)]
 # How often a stream looks at an experiment that is running, at most.
