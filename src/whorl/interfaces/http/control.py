@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Response
 from pydantic import Field, model_validator
@@ -166,8 +166,13 @@ class Request(Closed):
 async def _ask(
     state: ServerState, run: RunId, request: Request, make: Callable[[], Event]
 ) -> RunItem:
+    return await _shown(state, run, state.driving.ask(run, make, request.seen))
+
+
+async def _shown(state: ServerState, run: RunId, asked: Awaitable[object]) -> RunItem:
+    """The run once it was asked something; what does not fit it is a conflict."""
     try:
-        await state.driving.ask(run, make, request.seen)
+        await asked
     except UsageError as fault:
         raise conflict(fault, run) from fault
     return run_item(state, state.store.run(run))
@@ -195,11 +200,7 @@ async def resume(state: State, run: KnownRun, request: Resume) -> RunItem:
     """Goes on after a pause or a crash; of a failed run, tries again what failed."""
     more = request.more()
     if state.store.run(run).status == "interrupted" and not more.amounts():
-        try:
-            await state.driving.go_on(run)
-        except UsageError as fault:
-            raise conflict(fault, run) from fault
-        return run_item(state, state.store.run(run))
+        return await _shown(state, run, state.driving.go_on(run))
 
     def resumed() -> Event:
         status = state.store.run(run).status
@@ -318,28 +319,19 @@ async def approve(state: State, run: KnownRun, request: Approval) -> RunItem:
     """Says yes to a question of a run. 409: it is answered already, or not asked."""
     is_edited = "value" in request.model_fields_set
     edits = steering.Edits(request.value) if is_edited else None
-    return await _decide(state, run, request, approved=True, edits=edits)
+    decided = partial(_decided, state, run, request, approved=True, edits=edits)
+    return await _ask(state, run, request, decided)
 
 
 @router.post("/{run}/reject", status_code=202)
 async def reject(state: State, run: KnownRun, request: Decision) -> RunItem:
     """Says no to a question of a run. 409: it is answered already, or not asked."""
-    return await _decide(state, run, request, approved=False)
+    return await _ask(state, run, request, partial(_decided, state, run, request, approved=False))
 
 
-async def _decide(
-    state: ServerState,
-    run: RunId,
-    request: Decision,
-    *,
-    approved: bool,
-    edits: steering.Edits | None = None,
-) -> RunItem:
-    at, words = request.address, request.feedback
-    make = partial(
-        steering.decided, state.store, run, at, approved=approved, feedback=words, edits=edits
-    )
-    return await _ask(state, run, request, make)
+def _decided(state: ServerState, run: RunId, request: Decision, **answer: Any) -> Event:
+    words = request.feedback
+    return steering.decided(state.store, run, request.address, feedback=words, **answer)
 
 
 class StepChange(Closed):
