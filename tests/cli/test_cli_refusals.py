@@ -28,7 +28,7 @@ run polish.yaml x --budget 0 | '0' is not an amount of dollars above 0, such as 
 run polish.yaml x --jsn | did you mean '--json'?
 run polish.yaml x --json --events | exclude each other
 run polish.yaml a haiku | put quotes around a text of several words
-run polish.yaml x --events=dialect | no event names of its own
+run polish.yaml x --events-as dialect | no event names of its own
 run polish.yaml x --label team | takes NAME=VALUE
 run polish.yaml x --label team= | is not a label of a run
 run polish.yaml x --label 'a b=c' | is not a label of a run
@@ -93,7 +93,7 @@ fork last --at pome[1] | error[W907] | there are: polish
 fork last --at polish[9] | error[W907] | say which iteration of 'polish' to redo
 fork last --at polish | say which iteration
 fork last --at polish[2] --set hnt=x | did you mean 'hint'?
-fork last --at polish[2] --events=dialect | no event names of its own
+fork last --at polish[2] --events-as dialect | no event names of its own
 runs approve RUN | error[W905] | has no open question; it has succeeded
 runs pause RUN | error[W905]: run RUN has succeeded already
 runs cancel RUN | error[W905]: run RUN has succeeded already

@@ -193,7 +193,7 @@ def test_an_answer_is_streamed_while_it_comes(project: Path, programs: Any) -> N
     name = "workflows/test-progressive-agent-stream.yaml"
     programs(CASES[name])
 
-    command = [sys.executable, "-m", "whorl.interfaces.cli", "run", name, "--events=dialect"]
+    command = [sys.executable, "-m", "whorl.interfaces.cli", "run", name, "--events-as", "dialect"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     events = [json.loads(line) for line in said.splitlines()]
 

@@ -26,8 +26,6 @@ CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
 
 # The modules of `commands` that have to do with runs, for which an event loop is needed.
 _OF_RUNS = ("ls", "run", "runs", "show", "steer", "why")
-# What `--events` may print; without a word, the first.
-EVENTS = ("journal", "dialect")
 
 _HEAD = """Usage: whorl COMMAND [ARGS]...
 
@@ -79,15 +77,14 @@ class LazyGroup(CommandGroup):
     table: CommandTable
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads `--events` as `--events=journal`: click would take any next word for the kind."""
-        end = args.index("--") if "--" in args else len(args)
-        made = [f"--events={EVENTS[0]}" if word == "--events" else word for word in args[:end]]
+        """Reads the arguments; an option of another system gets the line that works here."""
+        given = list(args)
         try:
-            return super().parse_args(ctx, made + args[end:])
+            return super().parse_args(ctx, args)
         except click.NoSuchOption:
             from whorl.interfaces.cli.foreign_verbs import known_option
 
-            if ctx.parent is None and (known := known_option(args)):
+            if ctx.parent is None and (known := known_option(given)):
                 raise known from None
             raise
 

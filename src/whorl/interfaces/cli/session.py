@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ import click
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice
 from whorl.interfaces.cli import watchers
-from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.next_command import changed_words
 from whorl.interfaces.cli.options import (
     carrying,
@@ -28,7 +27,7 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.prompts import AnsweredElsewhere, Skipped, ask
 from whorl.interfaces.cli.summary import final_lines, print_outputs
-from whorl.interfaces.cli.terminal import is_ours, say
+from whorl.interfaces.cli.terminal import echo, is_ours, say, silence
 from whorl.interfaces.cli.trust import accept_changes, ask_for_trust
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES
@@ -67,11 +66,14 @@ class Show:
     as_json: bool = False
     events: str | None = None
     verbose: bool = False
+    quiet: bool = False
+    # Whether a loop that ended at its limit or budget is a failure.
+    strict: bool = False
 
     @property
     def is_silent(self) -> bool:
         """Whether a program reads the output, so that nobody is asked anything."""
-        return self.as_json or bool(self.events)
+        return self.as_json or bool(self.events) or self.quiet
 
     def check(self, workflow: Workflow) -> None:
         """Refuses what cannot be shown of a workflow, before a run of it is made."""
@@ -85,6 +87,8 @@ class Show:
             return watchers.DialectEvents() if self.events == "dialect" else watchers.Events()
         if self.as_json:
             return watchers.Lines(verbose=True) if self.verbose else watchers.NullWatcher()
+        if self.quiet:
+            return watchers.NullWatcher()
         is_able = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         if is_able and not self.verbose:
             from whorl.interfaces.cli.live_view import Live
@@ -97,17 +101,32 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
     """Adds the options of commands that drive a run; the command gets them as `show`."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-    @click.option(
-        "--events",
-        type=click.Choice(EVENTS),
-        metavar="[=dialect]",
-        help="Print the events of the journal, one JSON object a line; =dialect under the names "
-        "that the file's own dialect has for them.",
-    )
+    @click.option("--events", is_flag=True,
+                  help="Print the journal's events, one JSON object a line.")  # fmt: skip
+    @click.option("--events-as", type=click.Choice(["journal", "dialect"]), metavar="FORM",
+                  help="The same in the words of the file's own format: dialect.")  # fmt: skip
     @click.option("--verbose", "-v", is_flag=True, help="Show every step, not only iterations.")
+    @click.option("--quiet", "-q", is_flag=True, help="Print the result alone, and errors.")
+    @click.option("--strict", is_flag=True,
+                  help="Exit with 1 if a loop ended at its limit or budget.")  # fmt: skip
     @wraps(command)
-    def with_show(*, as_json: bool, events: str | None, verbose: bool, **options: Any) -> int:
-        return command(show=Show(as_json, events, verbose), **options)
+    def with_show(
+        *,
+        as_json: bool,
+        events: bool,
+        events_as: str | None,
+        verbose: bool,
+        quiet: bool,
+        strict: bool,
+        **options: Any,
+    ) -> int:
+        if quiet and verbose:
+            words = "--quiet and --verbose exclude each other"
+            raise UsageError(words, help="leave one of them out")
+        form = events_as or ("journal" if events else None)
+        show = Show(as_json, form, verbose, quiet, strict)
+        with silence() if quiet else nullcontext():
+            return command(show=show, **options)
 
     return with_show
 
@@ -270,8 +289,12 @@ class RunSession:
         else:
             if status == "succeeded" and not self.show.events:
                 print_outputs(result["outputs"])
-            say(*final_lines(self.store, run, result, shown=shown))
-        return EXIT_CODES.get(status, 1)
+            lines = final_lines(self.store, run, result, shown=shown)
+            for words in lines if status != "succeeded" else ():
+                echo(words, err=True)
+            say(*lines)
+        is_short = self.show.strict and bool(self.store.run(run).mark)
+        return EXIT_CODES.get(status, 1) or int(is_short)
 
     async def _carry_out(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run, and shows the run as it goes on; false: the person left it."""

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -137,9 +138,23 @@ def text_lines(text: str, indent: int = 0) -> list[str]:
     return [ours(rendered.rstrip()) for rendered in capture.get().strip("\n").split("\n")]
 
 
+_silent = False
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Nothing is said to the person; errors are echoed."""
+    global _silent  # noqa: PLW0603
+    _silent = True
+    try:
+        yield
+    finally:
+        _silent = False
+
+
 def say(*lines: str) -> None:
     """Says something to the person, beside the output."""
-    for words in lines:
+    for words in () if _silent else lines:
         echo(words, err=True)
 
 

@@ -62,7 +62,7 @@ class NullWatcher:
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         """The store cannot be written, so the run waits until it can; this is always said."""
-        say(f"the store cannot be written, so the run waits: {safe(str(fault))}")
+        echo(f"the store cannot be written, so the run waits: {safe(str(fault))}", err=True)
 
 
 class Events(NullWatcher):
@@ -123,7 +123,7 @@ def translator_of(workflow: Workflow, run: str = "") -> Translator:
     if not translator.has_words:
         raise UsageError(
             f"the dialect {workflow.dialect!r} has no event names of its own",
-            help="leave `=dialect` out: --events prints the events of the journal",
+            help="write --events, which prints the events of the journal",
         )
     return translator
 

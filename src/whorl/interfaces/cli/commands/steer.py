@@ -63,22 +63,22 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
         seen = Show(as_json=True) if is_all else show
         async with run_session(project, seen, creates=False) as session:
             if is_all:
-                return await _resume_all(session, as_json=show.as_json)
+                return await _resume_all(session, show)
             return await _resume(session, meant_run(session.store, run), more=more)
 
     return asyncio.run(work())
 
 
-async def _resume_all(session: RunSession, *, as_json: bool) -> int:
+async def _resume_all(session: RunSession, show: Show) -> int:
     """Drives every interrupted run, some at a time; tells what each came to."""
     turns = asyncio.Semaphore(_AT_ONCE)
     found = session.store.runs(status="interrupted", limit=_RUNS_MAX)
     rows = [row for row in found if not row.belongs_to]
     with session.leaving_on_signals():
         documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
-    if as_json:
+    if show.as_json:
         print_json(documents)
-    for row, document in () if as_json else zip(rows[::-1], documents, strict=True):
+    for row, document in () if show.as_json else zip(rows[::-1], documents, strict=True):
         reason = f"  {document['reason']}" if document["reason"] else ""
         echo(f"{badge(str(document['status']))[0]}  {line(row.name, 40)}  {row.id}{reason}")
         if document["changed_file"]:
@@ -88,7 +88,9 @@ async def _resume_all(session: RunSession, *, as_json: bool) -> int:
         say(carrying(f"{words}: see `whorl ls --status interrupted`"))
     elif not rows:
         say("no run is interrupted")
-    return max((EXIT_CODES.get(str(each["status"]), 1) for each in documents), default=0)
+    is_short = show.strict and any(session.store.run(row.id).mark for row in rows)
+    codes = (EXIT_CODES.get(str(each["status"]), 1) for each in documents)
+    return max(codes, default=0) or int(is_short)
 
 
 async def _take_up(
