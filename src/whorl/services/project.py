@@ -162,9 +162,43 @@ class Project:
                 named = list(dict.fromkeys(find(file, files, f"{base}/-")))
                 if len(named) > 1:
                     words = f"{file!r} could be {' or '.join(map(safe, named[:5]))}"
-                    raise UsageError(words, help="write the path of the one that you mean")
+                    advice = "write the path of the one that you mean"
+                    raise UsageError(words, help=advice, code="W903")
                 if named:
                     return os.path.relpath(base / named[0], current)
+        return file
+
+    def find(self, name: str) -> str:
+        """The path of a workflow by `locate`, by its folder, its file's name or its own name.
+
+        A folder means its only workflow. Raises UsageError where several are meant.
+        """
+        file = self.locate(name)
+        is_folder = os.path.isdir(file)
+        if os.path.isfile(file) or not (is_folder or name.strip(".")) or is_code(file):
+            return file
+        if not is_folder and os.path.basename(name) != name:
+            return file
+        folder = Path(file).resolve() if is_folder else self.root
+        listed = Catalogue(self, folder=folder).listed()
+        paths = {os.path.relpath(self.root / each.file): each.workflow for each in listed}
+        if is_folder:
+            own = [path for path in paths if os.path.dirname(path) == os.path.normpath(file)]
+            found = own or list(paths)
+        else:
+            found = [path for path in paths if name in (Path(path).name, Path(path).stem)]
+            named = (path for path, flow in paths.items() if flow and _is_called(flow, name))
+            found = found or list(named)
+        if len(found) == 1:
+            return found[0]
+        shown = ", ".join(map(safe, found[:NAMED_MAX]))
+        if found:
+            shown += f" and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
+            words = f"{file!r} has {len(found)} workflows: " if is_folder else f"{name!r} could be "
+            advice = "write the path of the one that you mean"
+            raise UsageError(f"{words}{shown}", help=advice, code="W903")
+        if is_folder:
+            raise UsageError(f"there is no workflow in the folder {file!r}", code="W902")
         return file
 
     def read_text(
@@ -321,6 +355,10 @@ class Project:
         return registry_from(self.environment, path, is_named=is_named)
 
 
+def _is_called(workflow: Workflow, name: str) -> bool:
+    return workflow.name.lower() == name.lower()
+
+
 def is_code(place: str) -> bool:
     """Whether it reads like a workflow that is written in Python; a file may be named so, too."""
     return _CODE.fullmatch(place) is not None
@@ -384,6 +422,7 @@ def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:
 # The workflows of a project: the files below its folder that are some, and programs.
 
 FILES_MAX = 500
+NAMED_MAX = 20
 FOLDERS_MAX = 2_000
 BYTES_MAX = 200_000
 DEPTH_MAX = 4
@@ -415,6 +454,8 @@ class Catalogue:
 
     project: Project
     programs: Sequence[str] = ()
+    # Only those below it, instead of the project's folder.
+    folder: Path | None = None
     _files: dict[str, tuple[Stamp, tuple[Listed, ...]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -423,7 +464,7 @@ class Catalogue:
         # Of the processor: on a busy machine the same files are listed as on a free one.
         deadline = time.thread_time() + READING_S
         with self._lock:
-            for path, stamp in sorted(candidates(str(self.project.root))):
+            for path, stamp in sorted(candidates(str(self.folder or self.project.root))):
                 before = self._files.get(path)
                 if before is not None and before[0] == stamp:
                     files[path] = before
@@ -437,9 +478,8 @@ class Catalogue:
 
     def named(self, name: str) -> Listed:
         """The workflow of that name; raises UsageError W902 for none, W903 for several."""
-        lowered = name.lower()
         listed = [each for each in self.listed() if each.workflow is not None]
-        found = [each for each in listed if each.workflow and each.workflow.name.lower() == lowered]
+        found = [each for each in listed if each.workflow and _is_called(each.workflow, name)]
         if len(found) == 1:
             return found[0]
         if found:

@@ -116,7 +116,7 @@ def run_command(
     """
     if runtime is not None:
         project = replace(project, environment={**project.environment, VARIABLE: runtime})
-    named, file = file, project.locate(file)
+    named, file = file, project.find(file)
     if file != named and not show.is_silent:
         say(f"{safe(named)} is {safe(file)}")
     reading = project.read(file, workflow)
