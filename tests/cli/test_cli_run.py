@@ -389,7 +389,7 @@ def test_short_names_are_stems(shop: Path, whorl: Whorl, monkeypatch: pytest.Mon
         ("plan", "planned", ".robomesh/plan.yaml"),
     ):
         assert whorl("run", name).ends(0, f"{name} is {path}").out.strip() == word
-    for name in ("part", "greet.yaml", "Say first", "components/part"):
+    for name in ("greet.yaml", "Say first", "components/part"):
         whorl("run", name, "x").ends(2, "does not exist")
 
     (shop / "whorl.toml").unlink()
