@@ -186,7 +186,7 @@ class Project:
             own = [path for path in paths if os.path.dirname(path) == os.path.normpath(file)]
             found = own or list(paths)
         else:
-            found = [path for path in paths if name in (Path(path).name, Path(path).stem)]
+            found = [path for path in paths if name == Path(path).stem]
             named = (path for path, flow in paths.items() if flow and _is_called(flow, name))
             found = found or list(named)
         if len(found) == 1:

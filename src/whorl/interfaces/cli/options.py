@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from contextlib import closing, suppress
+from contextlib import closing, redirect_stdout, suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, plural, safe
-from whorl.interfaces.cli.terminal import echo, is_ours, json_text
+from whorl.interfaces.cli.terminal import echo, is_ours, json_text, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
@@ -214,6 +215,48 @@ def write_file(
             file.write(text)
     except OSError as fault:
         raise UsageError(f"cannot write {name!r}: {fault.strerror or fault}", help=advice) from None
+
+
+# The endings of files that name a form of a document.
+_FORMS = (".csv", ".json", ".md", ".svg")
+
+
+def output_option(**forms: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Adds -o: what the command prints goes to a file, in the form that its ending names.
+
+    `forms` are endings and the options that choose these forms, or that take a file themselves.
+    """
+
+    def add(function: Callable[..., R]) -> Callable[..., R]:
+        @click.option("--output", "-o", metavar="FILE",
+                      help="Write to FILE; its ending chooses the form.")  # fmt: skip
+        @wraps(function)
+        def command(*args: Any, output: str | None, **options: Any) -> R:
+            if output is None:
+                return function(*args, **options)
+            ending = os.path.splitext(output)[1].lower()
+            form = forms.get(ending[1:], "")
+            if ending in _FORMS and ending[1:] not in forms:
+                advice = f"name one that ends in {', '.join(f'.{each}' for each in forms)} or .txt"
+                raise UsageError(f"this command writes no {ending} file", help=advice)
+            own = str(options.get("file") or "")
+            if own and os.path.realpath(own) == os.path.realpath(output):
+                raise UsageError(f"{output!r} is the file itself", help="name another file")
+            if form and options[form] is None:
+                return function(*args, **options | {form: output})
+            if form and not any(options[each] for each in forms.values() if each):
+                options[form] = True
+            printed = io.StringIO()
+            with redirect_stdout(printed):
+                result = function(*args, **options)
+            if text := printed.getvalue():
+                write_file(output, text, advice="name another file", makes_folder=True)
+                say(f"wrote {safe(output)}")
+            return result
+
+        return command
+
+    return add
 
 
 def print_json(value: object) -> None:

@@ -19,6 +19,7 @@ from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import (
     json_option,
     located,
+    output_option,
     pasted,
     print_json,
     same_command,
@@ -103,6 +104,7 @@ def run_command(
 @click.option("--markdown", "as_markdown", is_flag=True, help="For a pull request.")
 @json_option
 @located
+@output_option(csv="as_csv", md="as_markdown", json="as_json")
 def report(project: Project, *, file: str, variant: str, as_json: bool, **options: Any) -> None:
     """Show what an experiment FILE found so far; nothing is run."""
     from whorl.wings.experiments.gate import saved
@@ -504,6 +506,7 @@ def _to_save(file: str, save: str) -> str:
 @click.option("--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV.")
 @json_option
 @partial(located, drives=True)
+@output_option(csv="as_csv", json="as_json", svg="svg")
 def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Show what another stop rule would have done, without a single call.
 
@@ -615,6 +618,7 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
 @click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
 @json_option
 @partial(located, drives=True)
+@output_option(csv="as_csv", json="as_json")
 def judge(
     project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
 ) -> None:

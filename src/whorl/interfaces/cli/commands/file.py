@@ -26,7 +26,13 @@ from whorl.errors import (
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.commands import with_json
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import located, print_json, workflow_option, write_file
+from whorl.interfaces.cli.options import (
+    located,
+    output_option,
+    print_json,
+    workflow_option,
+    write_file,
+)
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table
@@ -391,6 +397,10 @@ def convert(project: Project, *, file: str, output: str | None, workflow: str) -
         say(f"warning: the value of {what} is not written; give it in the call")
 
 
+# The form of a picture, by the ending of its file.
+_PICTURES = {".svg": "svg", ".mmd": "mermaid"}
+
+
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--text", is_flag=True, help="A tree of text. [default]")
@@ -416,7 +426,8 @@ def graph(
     if len(chosen) > 1:
         both = " and ".join(f"--{name}" for name in chosen)
         raise UsageError(f"{both} exclude each other", help="choose one form")
-    draw = {"svg": svg.svg, "mermaid": text.mermaid}.get("".join(chosen), text.text_tree)
+    form = chosen or [_PICTURES.get(os.path.splitext(output or "")[1], "text")]
+    draw = {"svg": svg.svg, "mermaid": text.mermaid}.get(form[0], text.text_tree)
     file = project.locate(file)
     drawn = draw(project.read(file, workflow).workflow)
     _put(f"{drawn}\n", output, file, force=force, advice="overwrite it with --force")
@@ -426,6 +437,7 @@ def graph(
 @click.option("--tests", "kind", flag_value="tests", help="Of test files instead.")
 @click.option("--experiment", "kind", flag_value="experiment", help="Of experiment files instead.")
 @click.option("--config", "kind", flag_value="config", help="Of whorl.toml instead.")
+@output_option(json="")
 def schema(*, kind: str | None) -> None:
     """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.
 

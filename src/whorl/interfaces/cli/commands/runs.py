@@ -20,7 +20,7 @@ from whorl.interfaces.cli.commands import (
     since_option,
     with_json,
 )
-from whorl.interfaces.cli.options import NO_RUNS, carrying, print_json, with_help
+from whorl.interfaces.cli.options import NO_RUNS, carrying, output_option, print_json, with_help
 from whorl.interfaces.cli.session import (
     PATIENCE_S,
     POLL_S,
@@ -183,6 +183,7 @@ async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> 
 @click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
 @click.option("--all", "with_tries", is_flag=True, help="Also what tries cost.")
 @with_json
+@output_option(json="as_json")
 def cost(
     project: Project,
     *,
