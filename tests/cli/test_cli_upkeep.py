@@ -144,6 +144,8 @@ steps:
     assert [name for name in names if name not in rows[0]] == []
     needed = ("make all", "api.example.org", "notes.md", "files", "search")
     assert [name for name in needed if name not in rows[1]] == []
+    (project / "flows" / "bad.yaml").write_text("whorl: 1\nsteps:\n  a: {asks: hi}\n")
+    whorl("validate flows --needs").ends(2, "bad.yaml:3")
 
 
 def test_graph_explain_schema_and_help(whorl: Whorl) -> None:

@@ -96,7 +96,7 @@ def validate(
         rows = [(safe(each["file"]), *map(_listed, each["requires"].values()))
                 for each in reports if "requires" in each]  # fmt: skip
         print_lines(table([("file", *_NEEDS), *rows]))
-    for diagnostics, texts in check.found:
+    for diagnostics, texts in () if as_json else check.found:
         show_diagnostics(diagnostics, texts)
     if not (as_json or is_table or is_one):
         bad = sum(not each["ok"] for each in reports)
@@ -166,12 +166,13 @@ class _Check:
                 return []
             report, texts = {"ok": False, "diagnostics": mistakes}, self.project.texts(mistakes)
         except (UsageError, ProviderError) as fault:
-            if not folder or file == os.path.relpath(self.project.config or ""):
+            own = self.project.config
+            if not folder or (own is not None and Path(file).resolve() == own.resolve()):
                 raise
             mistake = Diagnostic(fault.code, f"{file}: {fault}", help=getattr(fault, "help", ""))
             report = {"ok": False, "diagnostics": [mistake]}
         diagnostics = report["diagnostics"]
-        if diagnostics and not self.is_quiet:
+        if diagnostics:
             self.found.append((diagnostics, texts))
         report = {"file": file, **report, "diagnostics": [*map(diagnostic_json, diagnostics)]}
         counts = ((_count(report, what), what) for what in ("error", "warning"))
