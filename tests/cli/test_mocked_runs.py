@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import CONFIG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,6 +99,19 @@ def test_a_mocked_run_never_goes_on_with_real_answers(whorl: Whorl, tested: Path
     refused.says("whorl run polish.yaml '--mocks=two drafts'")
     whorl("fork last --at polish[1]").ends(2, f"run {run} has mocked answers")
     whorl("accept last --iteration 1").ends(2, f"run {run} has mocked answers")
+
+
+def test_a_key_belongs_to_mocked_answers_or_to_real_ones(whorl: Whorl, tested: Path) -> None:
+    (tested / "whorl.toml").unlink()
+    whorl("run polish.yaml x --mocks --id k").ends(0)
+    whorl("run polish.yaml x --mocks --id k").ends(0, "was started with the key 'k' before")
+    whorl("run polish.yaml x '--mocks=one draft' --id k").ends(2, "the key 'k' belongs to run")
+    (tested / "whorl.toml").write_text(CONFIG)
+    real = whorl("run polish.yaml x --id k --trust").ends(2, "the key 'k' belongs to run")
+    real.says("mocked answers")
+    whorl("run polish.yaml x --id own --trust").ends(0)
+    mocked = whorl("run polish.yaml x --id own --mocks").ends(2, "the key 'own' belongs to run")
+    mocked.says("real answers")
 
 
 def test_the_label_is_not_given_by_people(whorl: Whorl) -> None:

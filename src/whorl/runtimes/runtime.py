@@ -110,14 +110,18 @@ def raise_objection(refusal: Refused | None) -> None:
         raise UsageError(str(refusal), facts=refusal.facts)
 
 
-def check_unmocked(store: SqliteStore, run: RunId) -> None:
-    """Refuses to go on with a run whose answers are mocks: real ones would follow them."""
+def check_unmocked(store: SqliteStore, run: RunId, *, by_mocks: bool = False) -> None:
+    """Refuses to go on with a run whose answers are mocks, unless mocks answer: and then others."""
     row = store.run(run)
-    if name := row.labels.get(MOCKED):
+    name = row.labels.get(MOCKED)
+    if name and not by_mocks:
         test = shlex.quote(f"--mocks={name.partition(': ')[2]}")
         advice = f"run it again: `whorl run {safe(os.path.relpath(row.file))} {safe(test)}`"
         words = f"run {run} has mocked answers, so it cannot go on with real ones"
         raise UsageError(words, help=advice, code="W905")
+    if by_mocks and not name:
+        words = f"run {run} has real answers, so it cannot go on with mocks"
+        raise UsageError(words, help=f"`whorl resume {run}` goes on with it", code="W905")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN, Secret, StreamedText, redact
 from whorl.runtimes.journal.journal import tool_pins
 from whorl.runtimes.journal.sealed_secrets import opened, redaction_of, secrets_of, shown_sources
-from whorl.runtimes.sqlite.listing import EXPERIMENT
+from whorl.runtimes.sqlite.listing import EXPERIMENT, MOCKED
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.inspecting.live_text import LiveText, folder_of
 from whorl.services.inspecting.results import status_words
@@ -202,6 +202,8 @@ def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> N
     different = "other inputs" if before != filled | start.input else ""
     if (first.body.get("steps") or {}) != start.steps:
         different = "another model or prompt"
+    if row.labels.get(MOCKED) != start.labels.get(MOCKED):
+        different = "mocked answers" if MOCKED in row.labels else "real answers"
     redaction = redaction_of(secrets_of(workflow, before))
     sources = shown_sources(start.sources, redaction)
     is_same = sorted(store.sources(run).values()) == sorted(sources.values())
