@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 CLUSTER = """
-[queue]
-one = 1
 [runtime]
 kind = "temporal"
 [runtime.temporal]
@@ -43,11 +41,11 @@ run = "{queue}"
 # It speaks, and ends when a file is there.
 HOLD = """
 whorl: 1
-name: {name}
-inputs: {{n: number}}
+name: hold
+inputs: {n: number}
 steps:
-  hold: {{run: "echo so far; while [ ! -e go{{{{ n }}}} ]; do sleep 0.02; done; echo done"}}
-  report: {{ask: "Report on it"}}
+  hold: {run: "echo so far; while [ ! -e go{{ n }} ]; do sleep 0.02; done; echo done"}
+  report: {ask: "Report on it"}
 """
 LOOPED = """
 whorl: 1
@@ -78,8 +76,7 @@ def make_cluster_project(folder: Path, server: Server, queue: str) -> Path:
     (folder / "polish.yaml").write_text(POLISH)
     (folder / "secret.yaml").write_text(SECRET)
     (folder / "looped.yaml").write_text(LOOPED)
-    for name in ("hold", "one"):
-        (folder / f"{name}.yaml").write_text(HOLD.format(name=name))
+    (folder / "hold.yaml").write_text(HOLD)
     return folder
 
 

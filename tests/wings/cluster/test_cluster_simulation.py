@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,16 @@ from campaign import seeds
 from cluster.simulated import TURNS_MAX, Simulated
 from simulation.programs import Programs
 from simulation.world import World
+from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, to_json
-from whorl.providers.registry import kinds
-from whorl.wings.cluster.messages import EFFECTS, Beginning, event_to_json
+from whorl.providers.registry import KINDS
+from whorl.providers.settings import TemporalSettings
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.start_options import Start
+from whorl.wings.cluster.messages import EFFECTS, Beginning, event_to_json, new_beginning
 
 PROGRAMS = seeds(100, 2_000)
 
@@ -72,4 +77,15 @@ def test_all_kinds_that_always_have_effects_are_known_with_their_calls() -> None
     places["javascript"] = ["whorl.formats.loom.code", "JavaScript"]
     kinds = {name: getattr(import_module(at), kind) for name, (at, kind) in places.items()}
 
-    assert {name: k.calls for name, k in found.items() if k.effect != "none"} == EFFECTS
+    assert {name: k.calls for name, k in kinds.items() if k.effect != "none"} == EFFECTS
+
+
+def test_a_workflow_that_limits_how_many_of_its_runs_run_at_once_is_refused() -> None:
+    workflow = Programs(Random(1), budgets=False, deliveries=False).workflow()
+    settings = TemporalSettings(address="", queue="q")
+    given: Any = {"redacted": lambda value: value, "url": "", "origin": "server"}
+
+    with pytest.raises(UsageError, match="how many runs of a workflow run at once") as caught:
+        new_beginning(RunId("r"), workflow, Start(at_once=1), settings, **given)
+
+    assert caught.value.code == "W920"
