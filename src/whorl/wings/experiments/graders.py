@@ -19,8 +19,7 @@ from whorl.interpreter.events import numbered
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import look_into
-from whorl.wings.experiments.checking import NAMES, RUN_FACTS, expression_of
-from whorl.wings.experiments.document import filled
+from whorl.wings.experiments.document import NAMES, RUN_FACTS, expression_of, filled
 from whorl.wings.experiments.trials import ENDED, digest, key_prefix, outcome_of, unpriced_in
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.services.run_driver import Driving
 from whorl.services.runs import find_run, open_runtime
-from whorl.wings.experiments.checking import NAMES
-from whorl.wings.experiments.document import read_document, read_experiment
+from whorl.wings.experiments.document import NAMES, read_document, read_experiment
 from whorl.wings.experiments.notes import Commands, nothing_ended
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner

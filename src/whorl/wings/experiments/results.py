@@ -13,7 +13,6 @@ from whorl.errors import UsageError
 from whorl.ir import Loop
 from whorl.ir.walk import walk
 from whorl.wings.experiments import notes
-from whorl.wings.experiments.costs import NOTHING
 from whorl.wings.experiments.graders import (
     Collection,
     Graded,
@@ -23,6 +22,7 @@ from whorl.wings.experiments.graders import (
 from whorl.wings.experiments.notes import Commands, tell_of_trials
 from whorl.wings.experiments.report import Report, report_of
 from whorl.wings.experiments.trials import (
+    EXACT_USD,
     blocks_of,
     generation_of,
     is_steered,
@@ -124,7 +124,7 @@ class Study:
         ):
             return None
         needs_usd = max(needs_usd, spent_usd)
-        if experiment.budget is not None and needs_usd <= experiment.budget + NOTHING:
+        if experiment.budget is not None and needs_usd <= experiment.budget + EXACT_USD:
             return None
         wanted_usd = needs_usd + max(spent_usd, needs_usd - spent_usd)
         return math.ceil(100 * (wanted_usd - (experiment.budget or 0.0))) / 100

@@ -16,11 +16,11 @@ from whorl.runtimes.start_options import Start
 from whorl.services import steering
 from whorl.services.files import preflight
 from whorl.services.files.preflight import loops_of
-from whorl.wings.experiments.costs import NOTHING, Bound, Bounds, Budget
 from whorl.wings.experiments.graders import Collection, grading_workflow
-from whorl.wings.experiments.remaining import Remaining
+from whorl.wings.experiments.remaining import Bound, Bounds, Budget, Remaining
 from whorl.wings.experiments.trials import (
     BY_EXPERIMENT,
+    EXACT_USD,
     blocks_of,
     generation_of,
     is_short,
@@ -241,7 +241,7 @@ class ExperimentRunner:
         """Lets a run that lacks money go on with so much."""
         row = self.rows[key]
         more_usd = left_usd - ((row.budget_usd or 0.0) - row.cost_usd)
-        if more_usd <= NOTHING or self._is_ending:
+        if more_usd <= EXACT_USD or self._is_ending:
             self._refused.add(trial.key)
             return
         body: dict[str, Any] = {"cost_usd": more_usd, "by": BY_EXPERIMENT}

@@ -34,6 +34,8 @@ PREFIX = EXPERIMENT
 ENDED = ("succeeded", "failed", "cancelled")
 # So often what the outside has failed is tried again.
 RESUMES_MAX = 3
+# Sums of dollars are exact to this.
+EXACT_USD = 1e-9
 # A budget does not allow a call.
 STOPPED = "R103"
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished", "warning"})

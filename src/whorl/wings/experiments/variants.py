@@ -22,8 +22,13 @@ from whorl.ir.walk import walk, with_nodes
 from whorl.lazily import dataclass
 from whorl.services.files.preflight import find_loop, not_explored
 from whorl.source import Mapping
-from whorl.wings.experiments.checking import check_members, expressions_of, members_of
-from whorl.wings.experiments.document import check_cases, workflow_beside
+from whorl.wings.experiments.document import (
+    check_cases,
+    check_members,
+    expressions_of,
+    members_of,
+    workflow_beside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
