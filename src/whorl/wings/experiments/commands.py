@@ -29,7 +29,7 @@ from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import dollars
 from whorl.wings.experiments import words
 from whorl.wings.experiments.document import read_experiment
-from whorl.wings.experiments.notes import Commands, nothing_ended, warnings
+from whorl.wings.experiments.report import Commands, nothing_ended, warnings
 from whorl.wings.experiments.trials import blocks_of
 from whorl.wings.experiments.variants import loop_named, prepare, unknown
 

@@ -19,7 +19,7 @@ from whorl.providers.registry import Providers
 from whorl.services.run_driver import Driving
 from whorl.services.runs import find_run, open_runtime
 from whorl.wings.experiments.document import NAMES, read_document, read_experiment
-from whorl.wings.experiments.notes import Commands, nothing_ended
+from whorl.wings.experiments.report import Commands, nothing_ended
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
 from whorl.wings.experiments.what_if.query import what_if_of

@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError
 from whorl.ir import Loop
 from whorl.ir.walk import walk
-from whorl.wings.experiments import notes
 from whorl.wings.experiments.graders import (
     Collection,
     Graded,
     is_known,
     reads_outputs,
 )
-from whorl.wings.experiments.notes import Commands, tell_of_trials
-from whorl.wings.experiments.report import Report, report_of
+from whorl.wings.experiments.report import (
+    Commands,
+    Report,
+    cost_words,
+    no_grade,
+    nothing_ended,
+    report_of,
+    steered_words,
+    tell_of_costs,
+    tell_of_trials,
+)
 from whorl.wings.experiments.trials import (
     EXACT_USD,
     blocks_of,
@@ -95,7 +103,7 @@ class Study:
             rows = {key: row for key in known if (row := self.rows.get(key)) is not None}
             out = {key: row.id for key, row in rows.items() if is_steered(self.store, row)}
             self._graded = [[graded(t) for t in block if t.key not in out] for block in self.blocks]
-            self._steered = notes.steered([*out.values()])
+            self._steered = steered_words([*out.values()])
         return self._graded
 
     @property
@@ -137,7 +145,7 @@ class Study:
     def report(self) -> Report:
         spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
         parts = (self.experiment, self.store, of, self.rows)
-        words = [*self.steered, *notes.cost_words(*parts)]
+        words = [*self.steered, *cost_words(*parts)]
         return report_of(self.experiment, self.graded, spent, self.others, words)
 
     @property
@@ -172,12 +180,12 @@ class Study:
         rules = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, rules, margin=margin)
         tell_of_trials(found, outcomes, self.commands)
-        notes.tell_of_costs(found, self.store, flat)
+        tell_of_costs(found, self.store, flat)
         found.words += self.steered
         if not found.rules:
             why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
             if why == NO_GRADE:
-                raise notes.no_grade(self.experiment, self.commands, len(subjects))
+                raise no_grade(self.experiment, self.commands, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
             advice = advice if why.startswith(GONE_ON) else ""
@@ -212,7 +220,7 @@ class Study:
         if not any(True for name in names for _ in self.ended(name)):
             outcomes = [one.outcome for one in self._flat()]
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
-            raise notes.nothing_ended(self.experiment.name, self.commands, ended, self.others)
+            raise nothing_ended(self.experiment.name, self.commands, ended, self.others)
 
     def ended(self, variant: str) -> Iterator[Outcome]:
         outcomes = (one.outcome for one in self._flat(variant))

@@ -27,10 +27,10 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.inspecting.results import open_gates
-from whorl.wings.experiments import notes
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.judge import judge_of
 from whorl.wings.experiments.remaining import Progress
+from whorl.wings.experiments.report import ungraded
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fault_words
 from whorl.wings.experiments.trials import (
@@ -474,7 +474,7 @@ def _lacks_grades(study: Study) -> bool:
     gradings = (row for key, row in study.rows.items() if is_grading(key))
     if all(row.status in (*ENDED, "waiting") for row in gradings):
         return False
-    return bool(notes.ungraded(study.experiment, [one for block in study.graded for one in block]))
+    return bool(ungraded(study.experiment, [one for block in study.graded for one in block]))
 
 
 def progress_of(study: Study) -> Progress:
