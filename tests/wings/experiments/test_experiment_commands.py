@@ -236,7 +236,7 @@ def test_a_gate_compares_with_what_another_experiment_found() -> None:
 
 
 def test_how_far_an_experiment_is_stands_in_a_line() -> None:
-    progress = Progress(24, 12, done=9, whole=3, spent_usd=0.75, budget_usd=20.0)
+    progress = Progress(24, done=9, whole=3, spent_usd=0.75, budget_usd=20.0)
 
     begun = progress_line(progress, 18.0)
     progress.before = 9

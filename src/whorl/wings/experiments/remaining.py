@@ -230,7 +230,7 @@ class Remaining:
         # How often runs that the outside failed were tried again.
         self.tries: Counter[str] = Counter()
         variants = dict.fromkeys(prepared, 0)
-        self.progress = Progress(self._experiment.trials, len(blocks), variants=variants)
+        self.progress = Progress(self._experiment.trials, variants=variants)
         self.progress.spent_usd = sum(row.cost_usd for row in rows.values())
         self.missing: dict[str, list[tuple[Grader, str, dict[str, Any]]]] = {}
         self.needs: dict[str, Bound] = {}
@@ -294,9 +294,6 @@ class Remaining:
         rows = [self._rows[key] for _, key, _ in self.missing[trial.key] if key in self._rows]
         return any(is_short(self._store, row) for row in rows)
 
-    def cost(self, key: str) -> float:
-        return self._rows[key].cost_usd if key in self._rows else 0.0
-
     def is_tried_again(self, outcome: Outcome) -> bool:
         """Whether the outside has failed a trial that may be tried again by this command."""
         return outcome.is_outside and self.tries[outcome.trial.key] < RESUMES_MAX
@@ -346,11 +343,9 @@ class Remaining:
         if trial.key in self._counted:
             return
         self._counted.add(trial.key)
-        cost_usd, costs = self.cost(trial.key), self.progress.costs
         for each in self._alike[trial.key]:
             self.progress.done += 1
             self.progress.variants[each.variant] += 1
-            costs[each.variant] = costs.get(each.variant, 0.0) + cost_usd
 
 
 # How far an experiment is, and what is still to come: both are told while it runs.
@@ -358,14 +353,11 @@ class Remaining:
 
 @dataclass(slots=True)
 class Progress:
-    """How far an experiment is; what ended trials of a variant cost, and how many are running."""
+    """How far an experiment is, in all and by variant."""
 
     trials: int
-    cases: int
     done: int = 0
     variants: dict[str, int] = field(default_factory=dict)
-    costs: dict[str, float] = field(default_factory=dict)
-    under_way: dict[str, int] = field(default_factory=dict)
     spent_usd: float = 0.0
     budget_usd: float | None = None
     graded: int = 0

@@ -210,7 +210,7 @@ class Study:
             for facts in facts_of(self.store, outcome.run, atoms, **options)[:1]:
                 grades = self._grades(facts, loop, outcome, name)
                 solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
-                of = (outcome.trial.case.id, group, solved, name, failed)
+                of = (outcome.trial.case.id, group, solved, failed)
                 subjects.append(Subject(facts, grades, *of, is_priced=not outcome.unpriced))
         return subjects
 

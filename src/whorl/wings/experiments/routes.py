@@ -481,7 +481,7 @@ def progress_of(study: Study) -> Progress:
     """What the runs of an experiment tell of how far it is, whoever conducts it."""
     experiment, found = study.experiment, study.rows
     variants = dict.fromkeys(study.prepared, 0)
-    made = Progress(experiment.trials, len(experiment.cases), variants=variants)
+    made = Progress(experiment.trials, variants=variants)
     made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
     for block in study.blocks:
         done = [trial for trial in block if _has_ended(study, trial)]

@@ -140,7 +140,6 @@ class ExperimentRunner:
     async def _conduct(self, trial: Trial) -> None:
         """Brings a trial and its gradings about, within what is reserved for them."""
         remaining = self._remaining
-        self._step(trial, 1)
         try:
             await self._bring_about(trial)
             is_open = remaining.look(trial)
@@ -156,12 +155,7 @@ class ExperimentRunner:
                 remaining.queue.appendleft(trial)
         finally:
             self._budget.reserved.pop(trial.key, None)
-            self._step(trial, -1)
         self._watch(self.progress)
-
-    def _step(self, trial: Trial, step: int) -> None:
-        under_way = self.progress.under_way
-        under_way[trial.variant] = under_way.get(trial.variant, 0) + step
 
     async def _bring_about(self, trial: Trial) -> None:
         """Starts a trial, or goes on with it, until it has ended or has spent what it may."""

@@ -132,7 +132,6 @@ class Subject:
     case: str = ""
     group: str = ""
     solved: frozenset[int] = frozenset()
-    variant: str = ""
     failed_grade: float | None = None
     is_priced: bool = True
 
