@@ -44,7 +44,10 @@ SCOPE = MappingScope(
         ("@sort(createArray(1, 'a'))", "not all numbers or all texts"),
         ("@trim(null)", "parameters are not valid"),
         ("@and(true, 1)", "'and' expects its second parameter to be of type boolean"),
-        ("@greater(1, 'a')", "expects its second parameter to be a number"),
+        (
+            "@greater(1, 'a')",
+            "expects its second parameter to be a number or a string as the other one",
+        ),
         ("@less(null, 1)", "expects its first parameter to be a number or a string"),
         ("@add(9223372036854775807, 1)", "an integer beyond 64 bits"),
         ("@div(1, 0)", "attempt to divide an integer or decimal by zero"),

@@ -147,19 +147,6 @@ def test_a_busy_server_asks_once_for_all_times_that_have_passed(tmp_path: Path) 
     assert [(asked.method, asked.path) for asked in site.asked] == [("GET", "/v2/new")]
 
 
-def test_what_nobody_answers_for_is_said(tmp_path: Path) -> None:
-    inputs = {"host": {"connection": {"referenceName": "mail"}}, "path": "/v2/new"}
-    write(tmp_path, {"type": "ApiConnection", "inputs": inputs, "recurrence": MINUTE})
-
-    async def work(server: Server) -> None:
-        await server.at(0)
-        await server.at(60)
-        assert "nothing answers for the connector 'News'" in server.schedule.fault
-        assert server.store.runs() == []
-
-    conduct(tmp_path, work)
-
-
 def test_windows_of_time_follow_each_other_and_none_is_left_out(tmp_path: Path) -> None:
     recurrence = {"frequency": "Hour", "interval": 1, "startTime": "2027-01-15T06:00:00Z"}
     write(

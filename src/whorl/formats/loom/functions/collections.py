@@ -620,10 +620,8 @@ def _ordered(
         # A decimal cannot be ordered beside NaN, which comes before and after nothing.
         is_nan = left != left or right != right  # noqa: PLR0124
         return not is_nan and compare(left, right)
-    if not arguments.is_number(left) and not isinstance(left, str):
-        raise wrong(function, 0, "be a number or a string", left)
-    wanted = "be of type string" if isinstance(left, str) else "be a number"
-    raise wrong(function, 1, wanted, right)
+    place = int(arguments.is_number(left) or isinstance(left, str))
+    raise wrong(function, place, "be a number or a string as the other one", [left, right][place])
 
 
 for _name, _compare, _place in (

@@ -109,11 +109,9 @@ class _Reader:
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if version != "1.0":
             raise EvaluationError(f"the XML version {version!r} is not supported")
-        text = f'version="{version}"'
-        if encoding is not None:
-            text += f' encoding="{encoding}"'
-        if standalone >= 0:
-            text += f' standalone="{"yes" if standalone else "no"}"'
+        alone = {0: "no", 1: "yes"}.get(standalone)
+        parts = {"version": version, "encoding": encoding, "standalone": alone}
+        text = " ".join(f'{name}="{part}"' for name, part in parts.items() if part is not None)
         self._add(Node("instruction", "xml", text))
 
     def _refuse_type(self, *_: object) -> None:
