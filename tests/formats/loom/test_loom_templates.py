@@ -78,8 +78,6 @@ def template(*resources: Any, **fields: Any) -> dict[str, Any]:
         ("[resourceId('Microsoft.Web/connections', 'mail')]",
          "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/local/providers/"
          "Microsoft.Web/connections/mail"),
-        ("[resourceId('s', 'g', 'Microsoft.A/b/c', 'x', 'y')]",
-         "/subscriptions/s/resourceGroups/g/providers/Microsoft.A/b/x/c/y"),
         ("[subscriptionResourceId('Microsoft.Web/locations/managedApis', 'eu', 'mail')]",
          "/subscriptions/00000000-0000-0000-0000-000000000000/providers/Microsoft.Web/"
          "locations/eu/managedApis/mail"),

@@ -98,21 +98,15 @@ def _unique(run: Run, values: list[Value]) -> str:
     return b32encode(hashlib.sha256(joined.encode()).digest()).decode()[:13].lower()
 
 
-@DEPLOYMENT("resourceId(part, ...)", "the id of a resource in the resource group", True)
-@DEPLOYMENT("subscriptionResourceId(part, ...)", "the id of a resource in the subscription", False)
-def _resource_id(function: str, is_grouped: bool, run: Run, values: list[Value]) -> str:
-    """The parts before the type, which has a slash, name a subscription and a resource group."""
+@DEPLOYMENT("resourceId(type, ...)", "the id of a resource in the resource group", _GROUP)
+@DEPLOYMENT("subscriptionResourceId(type, ...)", "the id of one in the subscription", _SUBSCRIPTION)
+def _resource_id(function: str, scope: str, run: Run, values: list[Value]) -> str:
+    """`/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name."""
     parts = [text(function, min(place, 3), value) for place, value in enumerate(values)]
-    at = next((place for place, part in enumerate(parts) if "/" in part), len(parts))
-    before = parts[:at]
-    group = before.pop() if before and is_grouped else "local"
-    subscription = before.pop() if before else _NOBODY
-    scope = f"/subscriptions/{subscription}" + f"/resourceGroups/{group}" * is_grouped
-    # `/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name.
-    space, *kinds = parts[at].split("/") if at < len(parts) else [""]
-    names = [name for part in parts[at + 1 :] for name in part.split("/")]
+    space, *kinds = parts[0].split("/")
+    names = [name for part in parts[1:] for name in part.split("/")]
     if not kinds or len(kinds) != len(names):
-        raise not_valid(function, "there must be one name for each part of the type")
+        raise not_valid(function, "there must be a type, and one name for each part of it")
     pairs = "".join(f"/{kind}/{name}" for kind, name in zip(kinds, names, strict=True))
     return f"{scope}/providers/{space}{pairs}"
 
