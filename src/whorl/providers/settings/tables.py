@@ -109,10 +109,10 @@ server.hooks_per_minute  whole     how many calls of one webhook it accepts
 workflows.folders        texts     where workflows are looked for that others call by name
 workflows.python         texts     workflows written in Python: module:name
 """
-_TEXT: Json = {"type": "string"}
+_TEXT: dict[str, Json] = {"type": "string"}
 _TEXTS: Json = {"type": "array", "items": _TEXT}
+# What is none of these is a text.
 _KINDS: dict[str, dict[str, Json]] = {
-    "age": {"type": "string"},
     "any": {},
     "duration": {"type": ["string", "number"]},
     "headers": {"type": "object", "additionalProperties": _TEXT},
@@ -122,9 +122,6 @@ _KINDS: dict[str, dict[str, Json]] = {
     "pause": {"type": ["string", "number"]},
     "permission": {"anyOf": [{"type": "boolean"}, _TEXTS]},
     "runtime": {"enum": ["local", "temporal"]},
-    "secret": {"type": "string"},
-    "size": {"type": "string"},
-    "text": {"type": "string"},
     "texts": {"type": "array", "items": _TEXT},
     "texts_by_name": {"type": "object", "additionalProperties": _TEXT},
     "truth": {"type": "boolean"},
@@ -156,7 +153,7 @@ def settings_schema() -> dict[str, Json]:
         table = whole
         for key in keys[:-1]:
             table = _inner(table, key, _table)
-        _inner(table, keys[-1], dict).update({"description": doc, **_KINDS[kind]})
+        _inner(table, keys[-1], dict).update({"description": doc, **_KINDS.get(kind, _TEXT)})
     title = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": title, "title": "Whorl configuration", **whole}
 
