@@ -95,7 +95,7 @@ def told(action: Any) -> Any:
         return type(fault)
 
 
-ACTIONS = {
+ACTIONS: dict[str, Any] = {
     "defaults": lambda c: repr(c["Point"](1)).rpartition(".")[2],
     "by name": lambda c: repr(c["Point"](y=5, x=1)).rpartition(".")[2],
     "missing": lambda c: c["Point"](),
@@ -109,7 +109,7 @@ ACTIONS = {
     "other class": lambda c: c["Point"](1) == c["Named"](name="a"),
     "one field": lambda c: c["Base"](float("nan")) == c["Base"](float("nan")),
     "hash": lambda c: hash(c["Point"](1)) == hash(c["Point"](1, 2)),
-    "hash of a part": lambda c: hash(c["Named"](name="a")) == hash(c["Named"](name="a", rest=[1])),
+    "hash of a part": lambda c: len({c["Named"](name="a"), c["Named"](name="a", rest=[1])}),
     "no hash": lambda c: hash(c["Counter"]()),
     "factory": lambda c: c["Counter"]().parts is c["Counter"]().parts,
     "no init": lambda c: c["Counter"](1).doubled,

@@ -7,6 +7,7 @@ iteration of a loop, as far as somebody asks for them.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,7 +32,7 @@ from whorl.ir import (
 )
 from whorl.ir.expressions import expressions_in, inner_values, outer_values
 from whorl.ir.walk import blocks_of, is_hidden
-from whorl.language import UNDEFINED, LanguageError, free_names
+from whorl.language import UNDEFINED, LanguageError, Undefined, evaluate, free_names
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.records.record import Attempt, Focus, Record, is_inside, kind_of
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import BlockFrame, End, Frame, Outcome, RunState, Values
     from whorl.interpreter.plan import Plan
     from whorl.interpreter.state import State
-    from whorl.ir import Node, Value
+    from whorl.ir import Expression, Node, Value
     from whorl.language import Json, Scope
 
 # What an iteration that a budget stops is called in its note.
@@ -491,6 +492,8 @@ def _reads(node: Node, plan: Plan) -> frozenset[str]:
 
 # What a name stands for, and how far into its value it is read.
 Use: TypeAlias = tuple[str, str, tuple[str | int, ...]]
+# All names at once, which tells nothing.
+_EVERYTHING = "results"
 
 
 def given_to(node: Node, scope: Scope) -> Json:
@@ -508,11 +511,32 @@ def given_to(node: Node, scope: Scope) -> Json:
 def read_by(node: Node, scope: Scope) -> dict[str, Json]:
     """The names that a node reads, as far as it reads into their values."""
     given: dict[str, Json] = {}
-    for label, name, path in _uses(node):
+    uses, looking = _uses(node)
+    for label, name, path in uses:
         value: Any = scope.lookup(name)
         if value is not UNDEFINED:
             given[label] = _inside(value, path)
+    if looking:
+        tracing, known = _Tracing(scope), {name for _, name, _ in uses}
+        for expression in looking:
+            with suppress(LanguageError):
+                evaluate(expression, tracing)
+        given |= {name: tracing.read[name] for name in tracing.read if name not in known}
     return given
+
+
+class _Tracing:
+    """A scope that keeps the names that are looked up in it."""
+
+    def __init__(self, below: Scope) -> None:
+        self._below = below
+        self.read: dict[str, Json] = {}
+
+    def lookup(self, name: str) -> Json | Undefined:
+        value = self._below.lookup(name)
+        if not isinstance(value, Undefined) and not name.startswith("$") and name != _EVERYTHING:
+            self.read[name] = value
+        return value
 
 
 def _written(node: Node) -> Value | None:
@@ -546,10 +570,13 @@ def _written(node: Node) -> Value | None:
             return None
 
 
-def _uses(node: Node) -> list[Use]:
-    """The names that a node reads."""
+def _uses(node: Node) -> tuple[list[Use], list[Expression]]:
+    """The names that a node reads, and the expressions whose functions look up more."""
     uses: dict[str, Use] = {}
+    looking: list[Expression] = []
     for expression in (e for value in outer_values(node) for e in expressions_in(value)):
+        if expression.library:
+            looking.append(expression)
         try:
             names = free_names(expression)
         except LanguageError:
@@ -563,7 +590,7 @@ def _uses(node: Node) -> list[Use]:
                 label += "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
             if label:
                 uses[label] = (label, use.name, path)
-    return list(uses.values())
+    return list(uses.values()), looking
 
 
 def _inside(value: Any, path: tuple[str | int, ...]) -> Json:
