@@ -114,12 +114,15 @@ def failed_body(
 
 def fit(fields: Mapping[str, Any]) -> dict[str, Json]:
     """The fields as JSON holds them; raises ProviderError where that cannot be."""
+    # A text that is too long anyway is not mended first, which takes long.
+    is_long = any(isinstance(text, str) and len(text) > REPLY_MAX for text in fields.values())
     try:
-        body = {name: as_json(value, f"$.{name}") for name, value in fields.items()}
+        parts = {} if is_long else fields
+        body = {name: as_json(value, f"$.{name}") for name, value in parts.items()}
     except NotJson as cause:
         words = f"the task gave a value that is not JSON: {cause}"
         raise ProviderError(words, code="P115") from None
-    if is_large(body) and sum(map(len, write_pieces(body, _ENCODE))) > REPLY_MAX:
+    if is_long or (is_large(body) and sum(map(len, write_pieces(body, _ENCODE))) > REPLY_MAX):
         raise ProviderError(
             f"the task gave more than {REPLY_MAX:,} characters; let it give less, or the place of"
             " the rest",

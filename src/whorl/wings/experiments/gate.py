@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural
@@ -39,7 +40,7 @@ class Gate:
         return f"{self.verdict}, over {plural(self.cases, 'case')}"
 
     def document(self) -> dict[str, Any]:
-        made = {name: getattr(self, name) for name in self.__slots__}
+        made = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("difference", "cost_ratio"):
             made[name] = made[name] and made[name].document()
         return made

@@ -11,7 +11,7 @@ import math
 import random
 from array import array
 from collections import Counter
-from dataclasses import field
+from dataclasses import field, fields
 from functools import lru_cache
 from operator import itemgetter
 from statistics import NormalDist, StatisticsError, correlation
@@ -339,7 +339,7 @@ class JudgeReport:
     notes: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        made = {name: getattr(self, name) for name in self.__slots__}
+        made = {field.name: getattr(self, field.name) for field in fields(self)}
         made["accuracy"] = self.accuracy.document()
         made["kappa"] = self.kappa and self.kappa.document()
         return {"judge": 1, **made}
