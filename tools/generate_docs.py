@@ -17,6 +17,7 @@ from whorl.dialects.native.tasks import TYPES
 from whorl.explanations import codes, explain
 from whorl.formats.loom.expressions import signature
 from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.commands.help import commands_in
 from whorl.interfaces.cli.group import EXITS, build_group
 from whorl.interfaces.http.app import build_app, document
 from whorl.interfaces.operations import OPERATIONS, TOOLS
@@ -57,29 +58,32 @@ If a key means several steps, each must fit.
 def commands_page() -> str:
     """Every command with its help."""
     group = build_group(COMMANDS)
-    lines = ["# Commands\n\n", NOTICE, "`whorl COMMAND --help` prints the same.\n"]
+    lines = ["# Commands\n\n", NOTICE, "`whorl help COMMAND` prints the same.\n"]
     lines.append("\n## Exit codes\n\n| code | what it means |\n|---|---|\n")
     lines += [f"| {code} | {words} |\n" for code, words in EXITS.items()]
     with click.Context(group, info_name="whorl") as context:
+        lines.append("\n## All commands\n\n| command | what it does |\n|---|---|\n")
+        lines += [f"| `{name}` | {words} |\n" for name, words in commands_in(group, context)]
         for section, rows in group.sections().items():
-            if not section:
-                continue
-            lines.append(f"\n## {section}\n")
+            lines.append(f"\n## {section}\n" if section else "\n## Help\n")
             for name in rows:
                 command = group.get_command(context, name)
                 assert command is not None
-                lines += _help(command, f"whorl {name}")
+                if not command.hidden:
+                    lines += _help(command, context, name)
     return "".join(lines)
 
 
-def _help(command: click.Command, name: str) -> list[str]:
+def _help(command: click.Command, outer: click.Context, name: str) -> list[str]:
     """The help of a command and of those inside of it."""
-    with click.Context(command, info_name=name) as context:
+    with click.Context(command, parent=outer, info_name=name) as context:
         context.terminal_width = context.max_content_width = 100
-        lines = [f"\n### {name}\n\n```text\n{command.get_help(context)}\n```\n"]
-        inner = command.commands if isinstance(command, click.Group) else {}
-    for part, found in inner.items():
-        lines += _help(found, f"{name} {part}")
+        path = context.command_path
+        lines = [f"\n### {path}\n\n```text\n{command.get_help(context)}\n```\n"]
+        for part in command.list_commands(context) if isinstance(command, click.Group) else ():
+            found = command.get_command(context, part)
+            if found is not None and not found.hidden:
+                lines += _help(found, context, part)
     return lines
 
 

@@ -89,7 +89,10 @@ class Calls(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         called = node.func
         name = getattr(called, "attr", getattr(called, "id", ""))
-        if name in CALLS:
+        words = [one.value if isinstance(one, ast.Constant) else None for one in node.args]
+        if "whorl" in words:
+            self._words(node.args[words.index("whorl") + 1 :])
+        elif name in CALLS:
             self._words(node.args)
         self.generic_visit(node)
 

@@ -52,7 +52,8 @@ def changed(before: str, now: str) -> str:
 def difference(file: str, old: str, folder: str) -> list[str]:
     """How the outline of a workflow differs from the one that it was."""
     texts = [
-        called("whorl", "graph", "--text", "--", file, folder=place) for place in (old, folder)
+        called("whorl", "file", "graph", "--text", "--", file, folder=place)
+        for place in (old, folder)
     ]
     lines = difflib.unified_diff(*(text.splitlines() for text in texts), lineterm="", n=2)
     shown = list(lines)[2:][:LINES_MAX]

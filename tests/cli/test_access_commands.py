@@ -107,7 +107,7 @@ def test_every_command_looks_or_is_in_the_audit() -> None:
     """What writes files of the person or serves others is not about the runs of a store."""
     looking = {"ls", "show", "watch", "why", "diff", "runs cost", "server audit", "help"}
     looking |= {f"server {group} ls" for group in ("hook", "schedule", "token")}
-    looking |= {f"project {words}" for words in ("tools ls", "memory ls", "doctor", "completion")}
+    looking |= {"project tools ls", "project memory ls", "project doctor", "project completion"}
     looking |= {f"experiment {words}" for words in ("ls", "gate", "report", "what-if", "judge")}
     files = {f"file {name}" for name in ("convert", "graph", "import", "lint", "schema")}
     files |= {"init", "new", "test", "validate"}

@@ -61,19 +61,22 @@ def help_command(ctx: click.Context, *, words: tuple[str, ...]) -> None:
         print_lines(_all_lines(root, context))
         return
     command: click.Command | None = root
-    for word in words:
-        command = command.get_command(context, word) if isinstance(command, click.Group) else None
+    for at, word in enumerate(words):
+        outer = command
+        command = outer.get_command(context, word) if isinstance(outer, click.Group) else None
+        if command is None and isinstance(outer, click.Group) and len(words) > 1:
+            raise unknown_command(outer, context, words[at:])
         if command is None:
             break
         context = click.Context(command, info_name=word, parent=context)
     if command is not None:
         echo(command.get_help(context))
     elif len(words) > 1:
-        raise unknown_command(root, ctx.find_root(), words)
+        raise UsageError(f"`whorl {' '.join(words[:-1])}` has no commands")
     elif (page := explanations.explain(words[0])) is not None:
         echo(page.rstrip())
     else:
-        print_lines(_functions(root, ctx.find_root(), words[0]))
+        print_lines(_functions(root, context, words[0]))
 
 
 def _all_lines(root: LazyGroup, ctx: click.Context) -> Iterator[str]:
