@@ -175,7 +175,7 @@ def test_no_format_is_named_outside_of_the_formats() -> None:
     named = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in python_files(PACKAGE)
-        if "formats" not in path.parts
+        if "formats" not in path.parts and path.stem != "foreign_verbs"
         for match in re.finditer(rf"(?i)(?<![-_\w])({'|'.join(names)})\b", path.read_text())
     ]
 

@@ -80,7 +80,7 @@ def test_help_is_about_commands_codes_and_functions(whorl: Whorl) -> None:
     whorl("help w004").ends(0).prints("# W004")
     whorl("help addDays()").ends(0).prints("addDays(timestamp, days, format?)")
     whorl("help runs aprove").ends(2, "there is no command 'aprove'; did you mean 'approve'?")
-    whorl("help approve").ends(2, "whorl help runs approve")
+    whorl("help approve").ends(2, "`whorl help runs approve`: it has moved")
     tree = whorl("help all").ends(0).out
     assert all(f"  {name} " in tree for name in ("run", "runs rm", "server token add", "--store"))
     assert max(map(len, tree.splitlines())) <= 100

@@ -142,7 +142,7 @@ def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
                 family = f"{entry.kind} of the family {entry.family!r}, for {library.title}"
                 lines += ["", library.signature(entry), f"  {entry.doc}", f"  {family}"]
     if not lines:
-        known = f"`whorl {word}` is another name today" if word in MOVED else ""
+        known = f"`whorl help {MOVED[word]}`: it has moved" if word in MOVED else ""
         near = near_command(root, ctx, word)
         ways = (known, _near_codes(word), did_you_mean(word, [near, *listed]))
         advice = next(filter(None, ways), "write a code as a message has it, such as W004")
