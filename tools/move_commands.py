@@ -124,8 +124,8 @@ class Calls(ast.NodeVisitor):
                 if isinstance(each[0], ast.Constant):
                     self._words(each)
         elif is_known and any(isinstance(word, str) and " " in word for word in words):
-            for each in elements:
-                self._in_text(each)
+            for element in elements:
+                self._in_text(element)
         elif words[0] in MOVED and len(words) > 1 + is_list and not self.is_of_audit:
             constants = [one.value for one in elements[1:] if isinstance(one, ast.Constant)]
             is_data = any(not isinstance(one, str) for one in constants)

@@ -190,25 +190,13 @@ def test_deep_and_long_values_are_folded(whorl: Whorl, project: Path) -> None:
     assert "    - 99\n" in whorl("show", "last/l[1]/v", "--full").out
 
 
-def test_a_pipe_gets_markdown_as_it_is_and_a_terminal_as_it_is_meant(
-    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_markdown_is_printed_as_it_is(whorl: Whorl, project: Path) -> None:
     reply(project, "Tell", f"'''{MARKDOWN}'''")
     steps = 'steps: {a: {ask: "Tell"}, b: {ask: "Tell me"}}'
     (project / "tell.yaml").write_text(f'whorl: 1\n{steps}\noutputs: {{text: "{{{{ a }}}}"}}\n')
     assert whorl("run", "tell.yaml").out == MARKDOWN + "\n"
     shown = "".join(f"    {text}\n" for text in MARKDOWN.rstrip("\n").split("\n"))
     whorl("show last/a").prints(shown)
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-
-    for words in ("run tell.yaml", "show last/a", "show last"):
-        text = whorl(words).prints("bold", " • ").out
-        assert "**" not in text
-        assert "# Title" not in text
-        assert not any("words" in row and "lines" in row for row in text.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -228,15 +216,3 @@ def test_a_pipe_gets_markdown_as_it_is_and_a_terminal_as_it_is_meant(
 )  # fmt: skip
 def test_how_values_differ(old: Any, new: Any, lines: list[str]) -> None:
     assert ["".join(change) for change in changes(old, new)] == lines
-
-
-@pytest.mark.parametrize("hidden", ["<b>x</b>", "<!-- no -->", "![a](b)", "[a]: b"])
-def test_what_would_hide_a_part_is_plain(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
-    from whorl.interfaces.cli.terminal import text_lines
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-
-    assert text_lines(f"# A\n{hidden}") == ["# A", hidden]
-    assert text_lines("# A\nb") != ["# A", "b"]

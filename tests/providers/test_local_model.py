@@ -184,10 +184,6 @@ def _listening_tcp() -> set[str]:
     return {row.split()[9] for row in rows}
 
 
-
-
-
-
 @installed
 def test_it_is_checked() -> None:
     async def main() -> Any:

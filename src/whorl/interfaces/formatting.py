@@ -14,14 +14,13 @@ from whorl.errors import columns, plural, safe
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.journal.projection import Spent
 
 # How a text becomes lines that are set in by so many columns; by itself: as they are.
-Render: TypeAlias = "Callable[[str, int], Iterable[str]] | None"
 # A line of a comparison: `+`, `-`, `~`, `@` or a space, and what it says.
 Change: TypeAlias = tuple[str, str]
 
@@ -29,7 +28,6 @@ _LINE_MAX = 88
 _CUT_AT = 2_000
 _ITEMS_MAX = 20
 _DEPTH_MAX = 6
-_LOGS = frozenset({"stdout", "stderr"})
 _WORDS = regex(r"(?:\w+|[^\w\s]+)\s*|\s+")
 _WORDS_MAX = 2_000
 # Of two lines that share less, both are shown whole.
@@ -271,13 +269,11 @@ def _fitted(cell: str, width: int, *, at_right: bool) -> str:
     return room + cell if at_right else cell + room
 
 
-def value_lines(
-    value: Json, render: Render = None, *, whole: bool = False, indent: int = 0, depth: int = 0
-) -> Iterator[str]:
-    """A value in lines, `whole` or folded; `indent` is how far they will be set in."""
+def value_lines(value: Json, *, whole: bool = False, depth: int = 0) -> Iterator[str]:
+    """A value in lines, `whole` or folded."""
     most, deepest = (10**9, 10**9) if whole else (_ITEMS_MAX, _DEPTH_MAX)
     if isinstance(value, str):
-        yield from render(value, indent) if render else plain_lines(value)
+        yield from plain_lines(value)
         return
     if (words := one_line(value)) is not None:
         yield words
@@ -295,9 +291,7 @@ def value_lines(
         if words is not None:
             yield f"{head} {words}"
             continue
-        # What programs print is no Markdown, whatever it looks like.
-        own = None if name in _LOGS else render
-        below = value_lines(inner, own, whole=whole, indent=indent + 2, depth=depth + 1)
+        below = value_lines(inner, whole=whole, depth=depth + 1)
         yield f"- {next(below)}" if name is None else head
         yield from (f"  {text}" for text in below)
 

@@ -98,8 +98,8 @@ def unknown_command(group: click.Group, ctx: click.Context, args: Sequence[str])
         if typed in FOREIGN:
             whose, line = FOREIGN[typed]
             advice = line.strip() if line.endswith(" ") else pasted(*line.split(), *rest)
-            advice = f"for {whose}'s `{typed}`: {advice}" if whose else advice
-            return UsageError(message, help=advice)
+            before = f"for {whose}'s `{typed}`: " if whose else ""
+            return UsageError(message, help=f"{before}{advice}")
         if typed in MOVED:
             moved = UsageError(f"`whorl {words[0]}` has moved")
             moved.help = pasted(*MOVED[typed].split(), *rest)

@@ -46,7 +46,7 @@ EXITS = {
     2: "a mistake of the caller: file, configuration, command line",
     3: "something outside failed before a run began: provider, store, cluster",
     4: "the run waits for a person",
-    5: "the run is paused, cancelled or interrupted; a budget stopped an experiment",
+    5: "paused, cancelled or interrupted; or a budget stopped an experiment",
     70: "a fault of Whorl",
     130: "Ctrl-C before anything was stored",
 }

@@ -23,7 +23,6 @@ from whorl.interfaces.cli.terminal import (
     paint,
     print_lines,
     room,
-    text_lines,
 )
 from whorl.interfaces.formatting import (
     cut,
@@ -107,7 +106,7 @@ def print_outputs(outputs: dict[str, Json]) -> None:
         elif value is None:
             return
         if is_seen:
-            print_lines(value_lines(value, text_lines, whole=True))
+            print_lines(value_lines(value, whole=True))
         else:
             hand_over(written(value))
 
@@ -182,7 +181,7 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
             continue
         if name:
             yield f"  {line(name, 60)}:"
-        yield from indented(indented(cut(value_lines(value, text_lines, indent=4), _SHOWN_MAX)))
+        yield from indented(indented(cut(value_lines(value), _SHOWN_MAX)))
 
 
 def pause_words(result: dict[str, Any]) -> str:
@@ -399,7 +398,7 @@ def _answer_lines(event: Event, body: dict[str, Any], *, whole: bool) -> Iterato
     head = "←" if _TOOL.search(event.address) else "answer:"
     yield joined(f"{wanted}:" if wanted else head, about, turn)
     if value or not wanted:
-        yield from indented(value_lines(value, text_lines, whole=whole, indent=4))
+        yield from indented(value_lines(value, whole=whole))
 
 
 def _wanted(body: Mapping[str, Any]) -> str:
@@ -436,7 +435,7 @@ def _message_lines(message: Json, *, whole: bool) -> Iterator[str]:
 
 def result_lines(value: Json, lines_max: int = 0, *, whole: bool = False) -> Iterator[str]:
     """A result, set in; where it is one of several, so many lines of it."""
-    lines = value_lines(value, text_lines, whole=whole, indent=2)
+    lines = value_lines(value, whole=whole)
     return indented(cut(lines, lines_max) if lines_max and not whole else lines)
 
 

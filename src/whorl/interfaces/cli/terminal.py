@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from whorl.errors import UNSAFE_LETTERS, escaped, visible
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator
     from typing import TextIO
 
@@ -109,33 +109,6 @@ def room() -> int | None:
     from shutil import get_terminal_size
 
     return get_terminal_size().columns
-
-
-# Signs by which a text is taken for Markdown, and what rendering it would hide.
-_MARKDOWN = regex(r"^ {0,3}(#{1,6} \S|```|> |[-*+] \S|[0-9]+[.)] \S|\|.*\|\s*$)|\*\*\S", re.M)
-_UNSEEN = regex(r"<[A-Za-z!/?]|!\[|^ {0,3}\[[^\]]+\]:", re.M)
-_RENDERED_MAX = 100_000
-
-
-def text_lines(text: str, indent: int = 0) -> list[str]:
-    """A text in lines; a terminal with colours gets Markdown as it is meant to look."""
-    from whorl.interfaces.formatting import plain_lines
-
-    width = room()
-    is_markdown = len(text) <= _RENDERED_MAX and _MARKDOWN.search(text) and not _UNSEEN.search(text)
-    if width is None or not is_colored() or not is_markdown:
-        return plain_lines(text)
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    document = Markdown("\n".join(plain_lines(text)), code_theme="ansi_dark", hyperlinks=False)
-    for part in (part for token in document.parsed for part in token.children or ()):
-        # The lines of a poem are lines, whatever Markdown says.
-        part.type = "hardbreak" if part.type == "softbreak" else part.type
-    console = Console(width=max(20, width - indent), force_terminal=True)
-    with console.capture() as capture:
-        console.print(document)
-    return [ours(rendered.rstrip()) for rendered in capture.get().strip("\n").split("\n")]
 
 
 _silent = False
