@@ -68,8 +68,8 @@ def test_code_is_not_imported_without_permission(
     else:
         (folder / "whorl.toml").unlink()
 
-    for command in ("graph", "validate", "run", "serve"):
-        whorl(command, "twice_flow:twice").ends(2, "W908")
+    for command in ("file graph", "validate", "run", "serve"):
+        whorl(f"{command} twice_flow:twice").ends(2, "W908")
     assert not (folder / "imported").exists()
 
 

@@ -15,13 +15,12 @@ from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_js
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.formatting import bytes_words, table
 from whorl.lazily import regex
-from whorl.runtimes.sqlite import Pruned
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.sqlite import Pruned, SqliteStore
     from whorl.services.project import Project
 
 R = TypeVar("R")
@@ -133,6 +132,8 @@ def delete_runs(
     as_json: bool,
 ) -> None:
     """Deletes runs, after a question at a terminal, which `names` them or only counts them."""
+    from whorl.runtimes.sqlite import Pruned
+
     old = Pruned((), 0, 0, dry_run)
     if has_runs := project.has_runs():
         is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()

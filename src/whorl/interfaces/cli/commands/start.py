@@ -167,7 +167,7 @@ def new(
         else:
             text, ending = _editor().empty_text(empty or "")
             name = f"new{ending}"
-        _write(template or name, text, ["edit"], force=force)
+        _write(template or name, text, ["file edit"], force=force)
     else:
         _write_template(template or "", file, form, force=force)
 
@@ -213,4 +213,4 @@ def _write(name: str, text: str, then: list[str], *, needs: str = "", force: boo
     mode, text = "w" if force else "x", with_schema_line(text, Path(name))
     write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
     say(f"wrote {name}", *([f"it needs {needs}"] if needs else []))
-    echo(shlex.join(["whorl", then[0], name, *then[1:]]))
+    echo(shlex.join(["whorl", *then[0].split(), name, *then[1:]]))
