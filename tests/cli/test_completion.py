@@ -72,7 +72,8 @@ def asked_of_all(whorl: Whorl) -> dict[str, str]:
 @pytest.mark.slow
 def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whorl: Whorl) -> None:
     asked = asked_of_all(whorl) | {
-        "whorl res": "resume restore",
+        "whorl res": "resume",
+        "whorl runs ap": "approve",
         "whorl run pol": "files",
         "whorl show last/polish[1]/w": "last/polish[1]/write",
         "whorl server schedule rm --sto": "--store",
@@ -93,7 +94,7 @@ def test_fish_completes_commands_runs_places_steps_and_files(
     if fish is None:
         pytest.skip("fish is not installed")
     asked = asked_of_all(whorl) | {
-        "whorl res": "restore resume",
+        "whorl project re": "restore",
         "whorl run polish.y": "polish.yaml",
         "whorl run polish.yaml -i t": "task=",
     }

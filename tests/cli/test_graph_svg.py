@@ -130,7 +130,7 @@ def test_a_long_arrow_passes_beside_the_boxes_between() -> None:
 
 def test_graph_writes_a_file_and_overwrites_it_on_request(whorl: Whorl, project: Path) -> None:
     assert drawing(whorl("file graph polish.yaml --svg").out).tag == f"{SPACE}svg"
-    write = "graph polish.yaml --svg -o polish.svg"
+    write = "file graph polish.yaml --svg -o polish.svg"
     assert whorl(write).ends(0, "wrote polish.svg").out == ""
     assert "polish" in words(drawing((project / "polish.svg").read_text()))
     whorl(write).ends(2, "--force")
