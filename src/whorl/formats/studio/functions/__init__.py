@@ -93,7 +93,7 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
     run.check_text(len(text) * (1 + len(names)), "choose")
     fence = _FENCED.search(text)
     inside = (fence[1] if fence else text).strip()
-    if inside.startswith("{"):
+    if inside.startswith(("{", "[")):
         with suppress(EvaluationError):
             return _in_json(run, inside, names)
     words = text.strip(_AROUND)
@@ -160,7 +160,10 @@ def _is_stated(text: str, name: str) -> bool:
 
 def _in_json(run: Run, text: str, names: list[str]) -> tuple[str, str] | None:
     """The branch that a field of an object names, or whose own field is true; texts explain it."""
-    fields = _object(from_json(run, text))
+    parsed = from_json(run, text)
+    if isinstance(parsed, list):
+        parsed = {"branch": parsed[0]} if len(parsed) == 1 else {}
+    fields = parsed if isinstance(parsed, dict) else {}
     folded = {name.casefold(): name for name in names}
     deciding = {key for key in fields if key.casefold() in _DECIDING}
     deciding = deciding or {key for key in fields if key.casefold() not in _EXPLAINING}
