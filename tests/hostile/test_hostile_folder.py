@@ -100,7 +100,7 @@ def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
         *((("run", "agent.yaml"), "agent"), (("run", "call.yaml"), "sent to /call")),
         (("runs", "approve", "gate"), "after-gate"),
         (("continue", "loop", "--iterations", "1"), "iteration"),
-        (("doctor",), "sent to /v1/models"),
+        (("project", "doctor"), "sent to /v1/models"),
     ],
     ids=str,
 )

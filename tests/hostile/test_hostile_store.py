@@ -432,6 +432,6 @@ def test_moments_that_are_none_are_looked_at(stranger: Clone, token: str, moment
     database.close()
 
     looking = ("ls", "show last", "show last --brief", "why last", "runs cost", "ls --json")
-    for words in (*looking, "schedule ls", "schedule ls --json", "doctor"):
+    for words in (*looking, "server schedule ls", "server schedule ls --json", "project doctor"):
         done = stranger.whorl(*words.split())
         assert "I900" not in done.stderr + done.stdout, (words, done.stderr)

@@ -250,7 +250,7 @@ def test_one_command_brings_the_toy_model_with_its_weights(wheel: Path, tmp_path
         pytest.skip("the embedded model is not installed")
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     done = subprocess.run(
-        [str(venv / "bin" / "whorl"), "doctor", "--json"],
+        [str(venv / "bin" / "whorl"), "project", "doctor", "--json"],
         cwd=tmp_path,
         env=kept | {"HOME": str(tmp_path)},
         capture_output=True,

@@ -43,7 +43,7 @@ def test_two_iterations_stand_beside_each_other(compared: Page, site: Site, run:
     expect(command).to_have_text(f"whorl diff {run} 2 4 --step code --at refine")
     lines = "flags => flags.map(one => [one.textContent, one.getClientRects().length])"
     flags = command.locator(".command-flag").evaluate_all(lines)
-    assert flags == [["--node", 1], ["--at", 1]]
+    assert flags == [["--step", 1], ["--at", 1]]
     told = site.get(f"/runs/{run}/compare", loop="refine", one=2, other=4)
     figures = compared.get_by_role("table", name="figures")
 

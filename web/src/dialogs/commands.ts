@@ -64,18 +64,19 @@ export const commands = {
   accept: (run: string, iteration: number, loop?: string) =>
     line("accept", run, "--iteration", String(iteration), ...option("--at", loop)),
   decide: (verb: "approve" | "reject", run: string, feedback: string, address: string) =>
-    line(verb, run, ...option("--feedback", feedback), ...option("--at", address)),
+    line("runs", verb, run, ...option("--feedback", feedback), ...option("--at", address)),
   /** The results of a loop by their names, or the one value of a gate. */
   approveEdited: (run: string, feedback: string, address: string, results: Values | null, value: unknown) =>
     line(
+      "runs",
       "approve",
       run,
       ...(results ? settings("--set", results) : ["--value", given("", value).replace(/^=/, "")]),
       ...option("--feedback", feedback),
       ...option("--at", address),
     ),
-  stop: (run: string, loop?: string) => line("stop", run, ...option("--at", loop)),
-  cancel: (run: string, feedback = "") => line("cancel", run, ...option("--feedback", feedback)),
+  stop: (run: string, loop?: string) => line("runs", "stop", run, ...option("--at", loop)),
+  cancel: (run: string, feedback = "") => line("runs", "cancel", run, ...option("--reason", feedback)),
   diff: (run: string, one: number, other: number, node?: string, loop?: string, against?: string) =>
-    line("diff", run, String(one), String(other), ...option("--node", node), ...option("--at", loop), ...option("--with", against)),
+    line("diff", run, String(one), String(other), ...option("--step", node), ...option("--at", loop), ...option("--with", against)),
 };
