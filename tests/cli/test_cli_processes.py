@@ -138,7 +138,7 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
 
 
 def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> None:
-    words = ("--id", "once", "--max-iterations", "6")
+    words = ("--key", "once", "--max-iterations", "6")
     _kill(whorl, spawn, *words)
 
     done = whorl("run", "slow.yaml", *words, "--json").ends(0)

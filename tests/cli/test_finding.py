@@ -62,7 +62,7 @@ def test_a_name_is_found_in_a_configuration_folder_of_mcp_cli(
     whorl: Whorl, flows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (flows / "whorl.toml").unlink()
-    (flows / "config.yaml").write_text("ai:\n  default_provider: ollama\n")
+    (flows / "config.yaml").write_text("includes: {workflows: config/workflows}\n")
     (flows / "config" / "workflows").mkdir(parents=True)
     (flows / "config" / "workflows" / "mine.yaml").write_text(ONE.format(name="own"))
     monkeypatch.chdir(flows / "flows")

@@ -61,9 +61,7 @@ def test_a_mocked_run_needs_no_model_and_is_marked(whorl: Whorl, tested: Path) -
     assert row["labels"] == {"mocked": "polish.test.yaml: two drafts"}
     assert row["cost_usd"] == 0
     assert "mocked" in whorl("ls").out
-    assert (
-        "mocked by polish.test.yaml: two drafts" in whorl("show last").err + whorl("show last").out
-    )
+    assert "mocked:     by polish.test.yaml: two drafts" in whorl("show last").out
     assert whorl("show last --json").json["mocked"] == "polish.test.yaml: two drafts"
     assert "bees" in whorl("show last/polish[1]/write").out
 

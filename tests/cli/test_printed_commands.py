@@ -111,7 +111,7 @@ def test_printed_commands_exist(kind: str) -> None:
 
 
 def test_a_command_that_does_not_exist_is_found() -> None:
-    assert mistake("whorl runs approve last") == "whorl has no command approve"
+    assert mistake("whorl approve last") == "whorl has no command approve"
     assert mistake("whorl runs aprove last") == "whorl runs has no command aprove"
-    assert mistake("whorl --store x run a.yaml --key 3 # odd") == "whorl run has no option --key"
+    assert mistake("whorl --store x run a.yaml --odd 3 # odd") == "whorl run has no option --odd"
     assert mistake("whorl run a.yaml -i --key=3 | grep --odd x") == ""

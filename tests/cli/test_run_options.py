@@ -57,7 +57,7 @@ def test_steps_that_are_not_there_are_errors_that_name_near_ones(
 
 def test_a_prompt_out_of_a_file_and_a_key(whorl: Whorl, project: Path) -> None:
     (project / "short.md").write_text("Report in one line: {{ polish.write }}")
-    command = "run polish.yaml x --id k --prompt report=@short.md --json"
+    command = "run polish.yaml x --key k --prompt report=@short.md --json"
     run = whorl(command).json["run"]
     assert "Report in one line: draft three" in whorl("show last/report").out
     assert whorl(command).json["run"] == run

@@ -70,7 +70,7 @@ def test_the_next_server_goes_on_with_the_runs_of_the_last_one(project: Path) ->
 
 
 def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> None:
-    process, run = _started(spawn, client, "slow.yaml", "--id", "order 7")
+    process, run = _started(spawn, client, "slow.yaml", "--key", "order 7")
     _end(process, signal.SIGKILL)
     other, detached = _started(spawn, client, "slow.yaml", "--detach")
     other.communicate(timeout=PATIENCE_S)

@@ -71,8 +71,9 @@ _NO_MEASURE = frozenset({"leaf", "by", "met"})
 
 
 def ending_words(status: str) -> str:
-    """How something ended that has not succeeded."""
-    return {"cut": "cut short", "timed_out": "timed out"}.get(status, status.replace("_", " "))
+    """How something ended, in words."""
+    words = {"cut": "cut short", "timed_out": "timed out", "passed": "succeeded"}
+    return words.get(status, status.replace("_", " "))
 
 
 def more_words(body: Mapping[str, Any]) -> str:

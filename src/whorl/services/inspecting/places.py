@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.events import numbered, split_iteration, unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.projection import (
@@ -111,7 +111,14 @@ def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     words = f"nothing happened at {address!r} in run {run}"
     if like := places_like(store, run, address):
         return UsageError(words, help=f"there is {some(like)}", code="W907")
-    return UsageError(words, help=f"`whorl show {run}` lists steps and loops", code="W907")
+    loops = {row.address: row.iterations for row in store.loops(run)}
+    loop, number = loop_around(address, loops)
+    if number is not None and number > loops[loop]:
+        hint = f"{loop!r} has {plural(loops[loop], 'iteration')}"
+        return UsageError(words, help=hint, code="W907")
+    addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
+    hint = did_you_mean(address, [text for text in addresses if text])
+    return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")
 
 
 # Iterations of a loop and attempts at a step: which one is meant, and what came of it.

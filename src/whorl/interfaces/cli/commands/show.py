@@ -127,6 +127,8 @@ class _Status:
             yield "key", line(row.key, 80)
         yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
         yield "status", paint(*badge(str(result["status"]), row.mark))
+        if mocked := result.get("mocked"):
+            yield "mocked", f"by {line(mocked, 200)}"
         yield "started", clock(row.created_at)
         if took := worked(row) + max(0.0, self.until - row.updated_at):
             yield "duration", seconds(took)
