@@ -34,7 +34,7 @@ def test_the_tests_of_the_guide_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (ROOT / "docs" / "guides" / "testing.md").read_text()
-    workflow, tests = re.findall(r"^```yaml\n(.*?)^```", page, re.S | re.M)
+    workflow, tests, *_ = re.findall(r"^```yaml\n(.*?)^```", page, re.S | re.M)
     (tmp_path / "triage.yaml").write_text(workflow)
     (tmp_path / "triage.test.yaml").write_text(tests)
     monkeypatch.chdir(tmp_path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -115,34 +114,6 @@ def test_pickle_and_friends_are_not_imported() -> None:
             found += [f"{path}: {name}" for name in names if name.split(".")[0] in banned]
 
     assert found == []
-
-
-def imports_of(path: Path, modules: set[str]) -> set[str]:
-    """The modules of the package that a file imports anywhere, for types only too."""
-    imported: set[str] = set()
-    for node in nodes(path):
-        if isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imported.add(node.module)
-            imported |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return imported & modules
-
-
-def test_no_circle_of_imports_not_even_for_types() -> None:
-    files = {
-        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
-        for path in python_files(PACKAGE)
-        if path.name != "__init__.py"
-    }
-    imports = {name: imports_of(path, set(files)) for name, path in files.items()}
-
-    try:
-        order = list(TopologicalSorter(imports).static_order())
-    except CycleError as fault:
-        order = fault.args[1]
-
-    assert sorted(order) == sorted(files)
 
 
 def glossary(title: str) -> list[str]:

@@ -432,6 +432,6 @@ def test_an_address_with_a_user_is_told_what_is_wrong(whorl: Whorl, project: Pat
         f'[providers.f]\nkind = "openai"\nbase_url = "https://me:{WRONG}@x.example/v1"\n'
     )
     (project / "flow.yaml").write_text("whorl: 1\nsteps: {a: {value: 1}}\n")
-    done = whorl("run flow.yaml").says("[providers.f] needs a base_url", "without a user or password")
+    done = whorl("run flow.yaml").says("needs a base_url", "without a user or password")
 
     assert WRONG not in done.err

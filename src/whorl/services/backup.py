@@ -75,7 +75,7 @@ def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool =
     _check_overwritable(file, store.path, force=force)
     part, name = _part_beside(file), f"the backup {str(file)!r}"
     try:
-        with _said_of(name, part, _NO_COPY):
+        with _renamed(name, part, _NO_COPY):
             store.copy_to(str(part))
             # Where the copy is damaged, the store is.
             copied = _checked(part, f"the store {store.path!r}", f"nothing was copied; {_DAMAGED}")
@@ -117,11 +117,11 @@ def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copie
 def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) -> Copied:
     part, name = _part_beside(target), f"the store {str(target)!r}"
     try:
-        with _said_of(name, part, _NO_CHANGE):
+        with _renamed(name, part, _NO_CHANGE):
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             SqliteStore(part, registry=registry).close()
             with (
-                _said_of(f"the backup {str(file)!r}", file, _ABOUT_BACKUPS),
+                _renamed(f"the backup {str(file)!r}", file, _ABOUT_BACKUPS),
                 closing(SqliteStore(file, create=False, is_strange=True)) as backup,
             ):
                 kind = "store" if file == target else "backup"
@@ -143,7 +143,7 @@ def _digest(file: Path) -> str:
 
 
 @contextmanager
-def _said_of(name: str, file: Path, advice: Mapping[str, str]) -> Iterator[None]:
+def _renamed(name: str, file: Path, advice: Mapping[str, str]) -> Iterator[None]:
     """What is wrong with a file is said of what it stands for; advice by code, or for all."""
     try:
         yield

@@ -112,6 +112,27 @@ def block(first: int, last: int) -> Any:
 
 
 @needs_seed
+def test_react_agent_loop() -> None:
+    searched: list[Any] = []
+
+    def search(input: Any) -> str:  # noqa: A002
+        searched.append(input)
+        return "found it"
+
+    ran = run(
+        {"actions": {"agentLoop": block(736, 769)}},
+        {"observations": "none"},
+        answers=['{"action": "SEARCH", "input": "loops"}', '{"action": "FINAL_ANSWER"}'],
+        functions={"activity:search": search},
+    )
+
+    assert ran.status == "succeeded"
+    assert ran.loops["agentLoop"]["iterations"] == 2
+    assert searched == [{"query": "loops"}]
+    assert ran.actions["observe"]["outputs"] == "none\n"
+
+
+@needs_seed
 def test_batch_processing_with_pagination() -> None:
     pages = [(200, {"items": [1, 2], "nextPageToken": "p2"}), (200, {"items": [3]})]
     seen: list[Any] = []

@@ -9,6 +9,7 @@ import pytest
 from loom_project import run_in
 from loom_runs import flow, read
 
+from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
 
@@ -195,3 +196,18 @@ def test_a_run_keeps_the_usual_limits_of_its_project(tmp_path: Path) -> None:
 
     assert ran.document["status"] == "failed"
     assert "Loop exceeded maximum iterations: 4" in ran.document["error"]["message"]
+
+
+def test_the_operator_sets_the_usual_limits_of_loops() -> None:
+    text = json.dumps({"actions": {"turn": TURN}})
+    own = json.dumps({"actions": {"turn": TURN | {"limit": {"count": 7, "timeout": "PT2M"}}}})
+    usual = {"iterations": 5, "time": 90.0}
+
+    def limits(text: str, **given: Any) -> ir.LoopLimits:
+        loop = read_workflow(text, "w.json", **given).workflow.body.nodes[-1]
+        assert isinstance(loop, ir.Loop)
+        return loop.limits
+
+    assert limits(text) == ir.LoopLimits(60, 3_600.0)
+    assert limits(text, limits=usual) == ir.LoopLimits(5, 90.0)
+    assert limits(own, limits=usual) == ir.LoopLimits(7, 120.0)
