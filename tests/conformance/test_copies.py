@@ -52,7 +52,7 @@ def _copy(path: Path, folder: Path) -> str:
     """What `whorl file convert` writes of a file."""
     copy = folder / "copy.yaml"
     copy.unlink(missing_ok=True)
-    assert run_safely(build_group(COMMANDS), ("convert", str(path), "-o", str(copy))) == 0
+    assert run_safely(build_group(COMMANDS), ("file", "convert", str(path), "-o", str(copy))) == 0
     return copy.read_text(encoding="utf-8")
 
 

@@ -36,7 +36,7 @@ LOOKING = [
     *(
         ("file lint nice.yaml", 2),
         ("watch gate", 4),
-        ("project", "doctor", 1),
+        ("project doctor", 1),
         ("project doctor --json", 1),
     ),
 ]

@@ -37,7 +37,6 @@ NAMED = [
 ]
 # What is written beside the store, with the link that is in its place.
 STORED = [
-    (("try", "loop.yaml", "--at", "l", "--pin", "a:=1", "--keep-pins"), ".whorl"),
     *(
         (("project", "restore", "copy.db", "--force"), ".whorl"),
         (("project", "tools", "accept"), ".whorl"),

@@ -36,7 +36,7 @@ def test_a_tag_is_the_version_and_has_notes() -> None:
 
     assert release.fault_of(f"v{whorl.__version__}") == ""
     assert "is not v" in release.fault_of("v0.0.1")
-    assert release.notes().startswith("The engine")
+    assert release.notes().startswith("The first release.")
 
 
 def pinned() -> set[tuple[str, str]]:

@@ -78,7 +78,7 @@ def test_a_model_without_a_price_costs_what_nobody_knows(model: str) -> None:
 
     asked = ("experiment", "what-if", row["run"], "--at-most", "1")
     told, (found,) = whorl(*asked).stdout, run_json(*asked)
-    several = whorl("experiment", "what-if", row["run"], *asked[1:]).stdout
+    several = whorl("experiment", "what-if", row["run"], *asked[2:]).stdout
     (one,) = csv.DictReader(whorl(*asked, "--csv").stdout.splitlines())
     assert told.count("cost not known") == 2
     assert "$" not in told + several

@@ -46,7 +46,7 @@ def test_a_report_says_who_grades_which_cases_differ_and_what_to_ask_next() -> N
     assert shown.startswith(f"{HEAD}grade: grade (expression), solved: grade >= 0.5\n")
     assert shown.splitlines()[-1].startswith("next: ")
     assert cases[2:] == ["experiment", "report", FILE, "--cases", "longer"]
-    assert asked[2:] == ["what-if", FILE]
+    assert asked[2:] == ["experiment", "what-if", FILE]
     assert whorl(*cases).stdout.count("+0.20") >= 12
     title = "guess: loop polish of base, 12 exploring runs of up to 5 iterations; "
     assert whorl(*asked).stdout.startswith(title)

@@ -8,7 +8,7 @@ knows of overlaps. What people read of schedules is mirrored into the tables of 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,6 @@ from temporalio.client import (
 from temporalio.common import RetryPolicy, SearchAttributeKey, WorkflowIDReusePolicy
 from temporalio.exceptions import ActivityError, ChildWorkflowError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
-
-from whorl.lazily import dataclass
 
 with workflow.unsafe.imports_passed_through():
     from whorl.wings.automation.rules import CronRule, Interval, rule_of
