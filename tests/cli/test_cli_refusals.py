@@ -133,7 +133,7 @@ def test_an_error_is_a_document_with_json(whorl: Whorl, project: Path) -> None:
         "run polish.yaml --json": "R111",
         "run polish.yaml x --jsn --json": "W900",
         "ls --json --limit none": "W900",
-        "prune --older-than soon --json": "W900",
+        "project prune --older-than soon --json": "W900",
         "--config nope.toml ls --json": "W901",
         "run bad.yaml --json": "W004",
     }.items():

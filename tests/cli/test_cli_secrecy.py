@@ -69,7 +69,7 @@ def test_no_command_tells_what_a_secure_step_gives(whorl: Whorl, secure: Path, t
     runs = ("run w.yaml", "run w.yaml --json", "run w.yaml --events")
     places = ("", "/a", "/turn[1]", "/turn[1]/a")
     shows = [f"show last{place} {more}" for place in places for more in ("", "--json")]
-    for line in (*runs, *shows, "why last", "status last", "status last --json"):
+    for line in (*runs, *shows, "why last", "show last --brief", "show last --brief --json"):
         done = whorl(line)
         said = f"{done.out}{done.err}".replace("echo plain-text-that-nobody-sees", "")
         assert HIDDEN_TEXT not in said, line
@@ -141,7 +141,7 @@ def test_an_operators_key_is_kept_out_of_what_is_given(whorl: Whorl, project: Pa
     )
     run = "run w.yaml -i 'given=my hunter2'"
 
-    lines = (run, f"{run} --events", "show last", "show last --json", "status last")
+    lines = (run, f"{run} --events", "show last", "show last --json", "show last --brief")
     said = "".join(str(whorl(line)) for line in lines)
 
     assert "*** and my ***" in said

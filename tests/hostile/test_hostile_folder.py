@@ -21,16 +21,18 @@ DRIVING = [
     *(("run", "write.json", "x"), ("run", "nice.yaml", "--detach")),
     *(("continue", "loop", "--iterations", "1"), ("accept", "loop", "--iteration", "1")),
     ("fork", "loop", "--at", "l[1]"),
-    *((verb, "gate") for verb in ("resume", "approve", "reject", "drive")),
+    *((verb, "gate") for verb in ("resume", "drive")),
+    *(("runs", verb, "gate") for verb in ("approve", "reject")),
     ("try", "evil_lint:lint", "--at", "s"),
 ]
 # With the exit code where it is not 0.
 _LOOKS = """
-    validate nice.yaml cmd.yaml task.yaml tool.yaml write.json; graph tool.yaml
-    run nice.yaml --dry-run; run tool.yaml --dry-run --json; convert write.json
-    test nice.yaml --run nice; test loop.yaml --run loop; ls; show loop; status gate; why loop
-    diff loop 1 2; cost; memory ls; prune --older-than 30d; trust --json; trust --list; templates
-    new self-refine ../refine.yaml; schema; explain W908; --help"""
+    validate nice.yaml cmd.yaml task.yaml tool.yaml write.json; file graph tool.yaml
+    run nice.yaml --dry-run; run tool.yaml --dry-run --json; file convert write.json
+    test nice.yaml --run nice; test loop.yaml --run loop; ls; show loop; show gate --brief; why loop
+    diff loop 1 2; runs cost; project memory ls; project prune --older-than 30d
+    project trust --json; project trust --list; new; new self-refine ../refine.yaml
+    file schema; help W908; --help"""
 LOOKING = [
     *((words.strip(), 0) for words in _LOOKS.replace("\n", ";").split(";") if words.strip()),
     *(
