@@ -228,10 +228,10 @@ def test_a_server_does_not_start_with_it(person: Clone, token: str) -> None:
         assert "`whorl project adopt`" in done.stderr
 
 
-WRITES = """run tick.yaml; run tick.yaml --detach; run past.yaml; resume wait; approve wait;
-    cancel wait; fork wait; token add mine --role read; token rm evil; memory rm kk;
-    schedule add tick.yaml --every 1h --name mine; schedule resume tick; hook add tick.yaml;
-    prune --older-than 1s --yes"""
+WRITES = """run tick.yaml; run tick.yaml --detach; run past.yaml; resume wait; runs approve wait;
+    runs cancel wait; fork wait; server token add mine --role read; server token rm evil;
+    project memory rm kk; server schedule add tick.yaml --every 1h --name mine;
+    server schedule resume tick; server hook add tick.yaml; project prune --older-than 1s --yes"""
 
 
 @pytest.mark.slow
