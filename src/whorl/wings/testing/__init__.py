@@ -1,10 +1,10 @@
-"""Tests of workflows: mocks by the names of steps, in virtual time; nothing is called.
+"""Tests of workflows: steps are mocked by name, and time is virtual. No real call is made.
 
-format    what may stand in a test file
-mocks     what a mock says, which steps its key means, and which answer a call gets
-running   a run of a workflow with mocks, and what came of it
-files     the test files beside a workflow, what they expect, and those that are made from runs
-api       `whorl.testing`
+`format`    The fields of a test file.
+`mocks`     What a mock says, the steps that its key means, and the answer of each call.
+`running`   A run of a workflow with mocks, and its outcome.
+`files`     The test files of a workflow: reading, running, and writing one from a run.
+`api`       `whorl.testing`.
 """
 
 from whorl.plugins import FileKind, Wing

@@ -129,7 +129,7 @@ def run(
 
 
 def _called(tasks: Tasks | None, own: Tasks | None) -> Tasks:
-    """The functions that are really called: those of the test, and those without an effect."""
+    """Returns the functions that are really called: those of the test, and pure ones."""
     called = Tasks()
     called.include(tasks)
     for name in own.names() if own is not None else ():
@@ -161,7 +161,7 @@ def _bound(workflow: Workflow, given: Mapping[str, object]) -> Mocks:
 
 
 def _plain(value: object, name: str) -> object:
-    """A mock as plain JSON, with the functions that it holds."""
+    """Returns a mock as plain JSON, and keeps the functions in it."""
     if callable(value):
         return value
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -181,7 +181,7 @@ def _refuse_mistakes(mocks: Mocks) -> None:
 
 
 def _without_loop(work: Callable[[], T]) -> T:
-    """Does the work where no event loop runs: that of the test has a time of its own."""
+    """Runs `work` in a thread if an event loop is running here, since a test has its own time."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

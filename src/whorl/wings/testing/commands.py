@@ -141,7 +141,7 @@ def test(
 
 
 def _find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]]:
-    """The test files that are meant, by what was named; without a name, those of the project."""
+    """Returns the test files by the name that was given; without a name, those of the project."""
     found: dict[str, list[str]] = {}
     for file in files or (os.path.relpath(project.root),):
         if os.path.isdir(file):
@@ -166,7 +166,7 @@ def _test_files(
     least: float,
     as_json: bool,
 ) -> int:
-    """Runs test files; gives the exit code: 2 for mistakes, 1 where a test fails."""
+    """Runs test files. Returns the exit code: 2 for mistakes, 1 if a test fails."""
     suites: list[Suite] = []
     mistakes: list[Any] = []
     for file in dict.fromkeys(file for each in tests.values() for file in each):
@@ -231,7 +231,7 @@ def _summary_lines(tested: list[Tested], covered: list[dict[str, Any]]) -> Itera
 def _coverage(
     project: Project, tests: dict[str, list[str]], suites: list[Suite]
 ) -> Iterator[dict[str, Any]]:
-    """Which steps of each workflow were reached, also of one that has no tests."""
+    """Yields the reached steps of each workflow, also of a workflow without tests."""
     by_file: dict[str, list[Suite]] = {}
     for suite in suites:
         by_file.setdefault(os.path.relpath(suite.workflow), []).append(suite)
@@ -243,7 +243,7 @@ def _coverage(
 
 
 def _covered(file: str, workflow: Workflow, outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """The steps of a workflow and of those that it calls, by whether runs have reached them."""
+    """Returns the coverage of one file: the reached steps, the missed steps and the percentage."""
     seen = {
         record["path"]
         for outcome in outcomes
@@ -251,7 +251,7 @@ def _covered(file: str, workflow: Workflow, outcomes: Iterable[Outcome]) -> dict
         if record["kind"] not in REPETITIONS and record["status"] != "skipped"
     }
     nodes = index_nodes(workflow)
-    # What has no place in a file, where others have one, its reader has added.
+    # If other nodes have a place in the file, the reader added the nodes without one.
     has_places = any(node.place for node in nodes.values())
     steps = [
         {"path": path, "line": int(node.place.partition(":")[0]) if node.place else None}
@@ -279,7 +279,7 @@ def _no_run(file: str, name: str) -> UsageError:
 
 
 def _newest(store: SqliteStore, file: str, name: str) -> RunId:
-    """The newest run of a file, and of one of its workflows, that ended well; best, by itself."""
+    """Returns the newest succeeded run of a file, if possible one that no person steered."""
     path = Path(file).resolve()
     runs = [
         row.id
@@ -299,7 +299,7 @@ def _newest(store: SqliteStore, file: str, name: str) -> RunId:
 
 
 def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
-    """Writes a test file with mocks by name; one that is there may hold what people wrote."""
+    """Writes a test file with mocks by name. An existing file is kept, since users edit it."""
     if Path(save).exists():
         raise UsageError(f"{save!r} exists", help="name another file")
     beside = os.path.relpath(file, os.path.dirname(save) or ".").replace(os.sep, "/")
@@ -360,7 +360,7 @@ def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator
 
 
 def _difference(before: Json, now: Json) -> Iterator[str]:
-    """How two values differ, line by line: long texts are broken where they are."""
+    """Returns the differences of two values as diff lines; long texts are split at line breaks."""
     texts = (json.dumps(value, indent=2, ensure_ascii=False) for value in (before, now))
     old, new = (text.replace("\\n", "\n").splitlines() for text in texts)
     lines = difflib.unified_diff(old, new, "recorded", "now", n=2, lineterm="")
@@ -368,6 +368,6 @@ def _difference(before: Json, now: Json) -> Iterator[str]:
 
 
 def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
-    """What a file of tests comes to; its mistakes are raised."""
+    """Returns a summary of a test file; raises InvalidWorkflow with its mistakes."""
     words = plural(len(read_test_file(project, file).fields["tests"]), "test")
     return f"ok ({words}; run them with `whorl test`)", []

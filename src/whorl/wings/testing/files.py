@@ -1,7 +1,7 @@
-"""Test files: read, checked with lines and columns, run one after the other, and made from a run.
+"""Test files: reading and checking them, running their tests, and making one from a run.
 
-`polish.test.yaml` has the tests of the `polish.yaml` beside it, or in the folder above where it
-lies in a folder `tests`.
+`polish.test.yaml` has the tests of the `polish.yaml` beside it. A test file in a folder `tests`
+may also be for a workflow in the folder above.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WORKFLOWS = (".yaml", ".yml", ".json")
 
 @dataclass(slots=True)
 class Tested:
-    """A test that was run: what is not as expected (nothing: it passed), and its outcome."""
+    """A test that was run, with its outcome. It passed if `failures` is empty."""
 
     file: str
     name: str
@@ -61,7 +61,7 @@ class Tested:
 
 @dataclass(slots=True)
 class Suite:
-    """A test file with the workflow that it is about."""
+    """A test file with its workflow."""
 
     file: str
     document: Document
@@ -76,7 +76,7 @@ def is_test_file(file: str) -> bool:
 
 
 def tests_beside(file: str) -> list[str]:
-    """The test files of a workflow."""
+    """Returns the test files of a workflow."""
     path = Path(file)
     stem = path.name.rpartition(".")[0] or path.name
     places = [folder / (stem + end) for folder in (path.parent, path.parent / FOLDER)
@@ -85,7 +85,7 @@ def tests_beside(file: str) -> list[str]:
 
 
 def read_test_file(project: Project, file: str) -> Suite:
-    """Reads a test file and its workflow; raises InvalidWorkflow with all that is wrong with it."""
+    """Reads a test file and its workflow; raises InvalidWorkflow with all mistakes."""
     document = parse(open_file(file), file)
     fields: Any = plain(document.root)
     mistakes = check(fields)
@@ -102,7 +102,7 @@ def read_test_file(project: Project, file: str) -> Suite:
 
 
 def _workflow_of(document: Document, fields: dict[str, Any]) -> str:
-    """How a test file names its workflow, or would name it."""
+    """Returns the workflow that a test file names, or the one that matches its own name."""
     if "workflow" in fields:
         return str(fields["workflow"])
     file = document.file
@@ -125,7 +125,7 @@ def _invalid(document: Document, mistakes: list[Mistake]) -> InvalidWorkflow:
 
 
 def _span(document: Document, mistake: Mistake) -> Span:
-    """Where the place of a mistake stands, or the nearest that is there."""
+    """Returns the span of a mistake, or of its nearest parent that is in the file."""
     value, span = document.root, document.root.span
     for part in mistake.path:
         if isinstance(value, Mapping) and (entry := value.entry(str(part))) is not None:
@@ -139,7 +139,7 @@ def _span(document: Document, mistake: Mistake) -> Span:
 
 
 def _bound(read: Suite, name: str) -> tuple[Mocks, Setup]:
-    """The mocks of a test and what else it gives; what is wrong with it is in the mocks."""
+    """Returns the mocks and the setup of a test. Mistakes of the test are in the mocks."""
     test, mocks = read.fields["tests"][name], Mocks(read.reading.workflow)
     own: dict[str, Any] = test.get("mocks", {})
     for key, value in own.items():
@@ -172,7 +172,7 @@ def _check_expected(mocks: Mocks, expect: dict[str, Any], path: Place) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Mocked:
-    """A run that is answered by a test: what it runs, what it is given, and who answers."""
+    """A run that a test answers: its workflow, its inputs, and its mocked providers."""
 
     name: str
     workflow: ir.Workflow
@@ -182,7 +182,7 @@ class Mocked:
 
 
 def mocked_run(project: Project, file: str, reading: Reading, test: str) -> Mocked:
-    """A run of a file with the answers of a test beside it: of the first one, or that of a name."""
+    """Returns a run of a file with the answers of the test of this name, or of the first test."""
     found = tests_beside(file)
     if not found:
         name = os.path.basename(file)
@@ -209,7 +209,7 @@ def mocked_run(project: Project, file: str, reading: Reading, test: str) -> Mock
 
 
 def _forgetful(node: ir.Node) -> ir.Node:
-    """No later run remembers what was mocked."""
+    """Returns a node without memory across runs, so that no later run reads mocked values."""
     if isinstance(node, Loop) and node.memory is not None:
         return replace(node, memory=replace(node.memory, across_runs=False))
     return node
@@ -230,14 +230,14 @@ def run_tests(read: Suite) -> Iterator[Tested]:
         yield tested
 
 
-# What a test expects against what came of its run.
+# What a test expects, compared with the outcome of its run.
 #
-# Objects are compared by the fields that are named, everything else as a whole; `{contains: ...}`
-# stands for any text or list that holds so much.
+# Objects are compared by the fields that are named, everything else as a whole. `{contains: ...}`
+# matches any text or list that contains the value.
 
 _SHOWN_MAX = 300
 REPETITIONS = ("iteration", "item")
-# The kinds of records of what the engine does by itself.
+# The kinds of records for steps that the engine runs without a call.
 COMPUTING = (
     *("compute", "assign", "branch", "group", "foreach", "item", "loop", "iteration"),
     *("call", "wait", "stop", "break", "continue"),
@@ -245,7 +245,7 @@ COMPUTING = (
 
 
 def failures_of(outcome: Outcome, expect: dict[str, Any]) -> list[str]:
-    """What is not as it is expected, one line each; what the test lacks comes first."""
+    """Returns one line for each difference from `expect`; problems of the test come first."""
     usual = {"status": "failed" if "error" in expect else "succeeded"}
     return [*dict.fromkeys(outcome.problems), *_failures(outcome, usual | expect)]
 
@@ -270,7 +270,7 @@ def _failures(outcome: Outcome, expect: dict[str, Any]) -> Iterator[str]:
 
 
 def _status(outcome: Outcome, word: str) -> str:
-    """A status by the engine's word."""
+    """Translates a status of the dialect to the engine's word."""
     words = {each.lower(): s for each, s in mock_words(outcome.workflow.dialect).statuses.items()}
     return words.get(word.lower(), word.lower())
 
@@ -289,7 +289,7 @@ def _step_faults(
 ) -> Iterator[str]:
     key = key_of(text, outcome.mocks.steps)
     meant = [r for r in records if key.fits(r["address"]) and r["kind"] not in REPETITIONS]
-    # What calls nobody counts as often as it ran.
+    # A step that makes no call counts as often as it ran.
     ran = sum(r["kind"] in COMPUTING and r["status"] != "skipped" for r in meant)
     count = sum(key.fits(call.address) for call in outcome.calls) or ran
     if "calls" in wanted and count != wanted["calls"]:
@@ -312,7 +312,7 @@ def _step_faults(
 def _input_faults(
     outcome: Outcome, key: Key, records: list[dict[str, Any]], wanted: Json
 ) -> Iterator[str]:
-    """What calls were given, or else what the records of steps that call nobody tell."""
+    """Compares the inputs of calls, or of the records if the steps made no call."""
     given = [(call.address, call.inputs) for call in outcome.calls if key.fits(call.address)]
     for address, inputs in given or [(r["address"], r["inputs"]) for r in records]:
         yield from differences(wanted, inputs, f"steps.{address}.inputs")
@@ -331,7 +331,7 @@ def _error_faults(wanted: Any, error: Any, place: str) -> Iterator[str]:
 
 
 def differences(wanted: Json, actual: Json, place: str) -> Iterator[str]:
-    """How a value differs from what is expected of it."""
+    """Yields the differences between a value and what is expected."""
     if isinstance(wanted, dict) and set(wanted) == {"contains"}:
         part = wanted["contains"]
         is_in = part in actual if isinstance(actual, list | dict) else False
@@ -365,7 +365,7 @@ def _shown(value: Json) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
-# A test file that is made from a run: mocks by name with what its steps really got.
+# A test file that is made from a run: mocks by name, with the results of its steps.
 
 RECORDS_MAX = 100_000
 _LOOP = ("iterations", "exit_reason", "stopped_by")
@@ -373,7 +373,7 @@ _ENDED = ("succeeded", "failed", "timed_out")
 
 
 def saved_test(store: SqliteStore, run: RunId, workflow: str, name: str) -> str:
-    """The text of a test file in which a workflow does again what a run did."""
+    """Returns the text of a test file in which a workflow repeats a run."""
     result: dict[str, Any] = result_of(store, run)
     first = next(iter(store.read(run, limit=1))).event
     steps = steps_of(workflow_of(store, run))
@@ -397,11 +397,11 @@ def saved_test(store: SqliteStore, run: RunId, workflow: str, name: str) -> str:
 
 
 def _written(value: dict[str, Any]) -> str:
-    """YAML with texts of several lines as they are."""
+    """Returns a value as YAML, with multi-line texts as blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Has a way of its own to write texts."""
+        """A YAML dumper with its own style for texts."""
 
     def represent(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
         style = "|" if "\n" in text else None
@@ -412,7 +412,7 @@ def _written(value: dict[str, Any]) -> str:
 
 
 def _is_answered(record: dict[str, Any]) -> bool:
-    """Whether somebody outside, or a person, gave what the step gave."""
+    """Returns whether a provider, a service or a person gave the result of a step."""
     inner = record["address"].rpartition("/")[2].startswith(":") and record["kind"] != "judge"
     return record["kind"] not in COMPUTING and record["status"] in _ENDED and not inner
 
@@ -420,7 +420,7 @@ def _is_answered(record: dict[str, Any]) -> bool:
 def _mocks(
     records: list[dict[str, Any]], steps: list[Step]
 ) -> tuple[dict[str, Json], dict[str, int]]:
-    """The mocks by key, and how often each step was called."""
+    """Returns the mocks by key, and the number of calls of each step."""
     answers: dict[str, list[Json]] = {}
     counts: dict[str, int] = {}
     for record in records:
@@ -434,9 +434,9 @@ def _mocks(
 
 
 def _key(address: str, steps: list[Step]) -> str:
-    """The shortest key that means one step; of one in a list of items, its address."""
+    """Returns the shortest key that means one step, or the address of a step in a list of items."""
     parts = parts_of(address)
-    # Names are escaped in addresses, but a name alone is written as it is.
+    # Names are escaped in addresses, but a name alone is written without escapes.
     escaped = [re.sub(r"(\[[0-9]+\])?(#[0-9]+)?$", "", text) for text in address.split("/")]
     around = {step.names[-1][0]: step.node for step in steps if step.node is not None}
     if any(isinstance(around.get(part.name), ir.ForEach) and part.number for part in parts):

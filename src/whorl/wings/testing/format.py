@@ -1,6 +1,6 @@
-"""What may stand in a test: one table, a JSON Schema, against which files and programs are checked.
+"""The fields of a test: one table, as a JSON Schema, that checks test files and programs.
 
-A mistake knows the names and positions that lead to it, which a file has lines for.
+A mistake has the names and positions that lead to it, so that a file can show its line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WORDS = {
     "object": "an object",
     "array": "a list",
 }
-# Of each object: its fields, what they hold, and what that means.
+# The fields of each object, with their types and meanings.
 _ROWS = """
 file.whorl_tests        version   the version of the format
 file.workflow           text      its file; default: the one of the same name beside it
@@ -110,7 +110,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 def _object(*tables: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """An object with the fields of some tables, and no others."""
+    """Returns the schema of an object with only the fields of some tables."""
     fields: dict[str, Any] = {}
     for line in _ROWS.strip().splitlines():
         key, kind, description = line.split(None, 2)
@@ -138,13 +138,13 @@ SCHEMA: dict[str, Any] = {
         },
     },
 }
-# A program may give a function in the place of these.
+# A program may give a function instead of these.
 _FUNCTIONS = ("mock", "answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Something wrong with a test; `is_key`: the name at the end of the path is meant."""
+    """A mistake in a test. `is_key`: it is about the name at the end of the path."""
 
     path: Path
     code: str
@@ -154,7 +154,7 @@ class Mistake:
 
 
 def check(value: object, definition: str = "", path: Path = ()) -> list[Mistake]:
-    """What does not fit the table, or one definition of it."""
+    """Returns the mistakes of a value against the schema, or against one definition of it."""
     schema = {"$ref": f"#/$defs/{definition}"} if definition else SCHEMA
     return list(_faults(schema, value, path))
 
@@ -224,7 +224,7 @@ def _name_of(value: object) -> str:
 
 
 def _called(path: Path) -> str:
-    """What a place is called in messages: its own name, and whose it is."""
+    """Returns the name of a place for messages: its own name and that of its parent."""
     if not path:
         return "the file"
     names = [part for part in path[-2:] if isinstance(part, str)]

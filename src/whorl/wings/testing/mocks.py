@@ -1,7 +1,7 @@
-"""What mocks say, bound to the steps that their keys mean; and the workflow as it runs with them.
+"""Mocks, bound to the steps that their keys mean, and the workflow as it runs with them.
 
-A step that has a mock gives the outputs of the mock as they are: a task loses the shape between its
-reply and its result, and whatever else is replaced by a task of the same name.
+A mocked step returns the outputs of its mock as they are. A mocked task loses the shape between
+its reply and its result. Any other mocked step is replaced by a task of the same name.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-# Which steps a key means: a step's name, or the end of an address such as `polish[2]/review`.
+# The steps that a key means: by name, or by the end of an address such as `polish[2]/review`.
 
 Names: TypeAlias = tuple[tuple[str, bool], ...]
 
-# A workflow that calls others in several places has their steps as often.
+# A workflow that is called in several places has its steps in each of them.
 STEPS_MAX = 10_000
 _CALLS_MAX = 16
 _LISTED_MAX = 8
@@ -47,7 +47,7 @@ _JUDGE = ":judge"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an address: a name, which iteration or item, which attempt."""
+    """A part of an address: a name, with the number of an iteration or item, and of an attempt."""
 
     name: str
     number: int | None = None
@@ -56,9 +56,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step where it stands, through calls and all: each name, and whether it is repeated there.
+    """A step at its place, also inside calls: each name, and whether it is repeated there.
 
-    What a loop does by itself has a name such as `:judge`, and no node.
+    An internal call of a loop has a name such as `:judge`, and no node.
     """
 
     names: Names
@@ -84,26 +84,26 @@ def _part(text: str) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is written for a step; all its parts have to be the end of an address."""
+    """The key of a mock. All its parts must match the end of an address."""
 
     text: str
     parts: tuple[Part, ...]
 
     @property
     def rank(self) -> int:
-        """How much it says: of two that fit, the higher one counts."""
+        """How specific the key is. If two keys fit an address, the higher rank counts."""
         numbers = [part.number for part in self.parts] + [part.attempt for part in self.parts]
         return len(self.parts) + sum(number is not None for number in numbers)
 
     def fits(self, address: str) -> bool:
-        """Whether it means what happens at an address."""
+        """Returns whether the key matches an address."""
         parts = parts_of(address)
         if len(self.parts) > len(parts):
             return False
         return all(map(_is_meant, self.parts, parts[-len(self.parts) :]))
 
     def means(self, step: Step) -> bool:
-        """Whether there is an address of the step that it fits."""
+        """Returns whether the key can match an address of the step."""
         if len(self.parts) > len(step.names):
             return False
         ends = step.names[-len(self.parts) :]
@@ -122,12 +122,12 @@ def _is_meant(wanted: Part, part: Part) -> bool:
 
 
 def _is_named(wanted: str, name: str) -> bool:
-    """What a construct does by itself may be counted: `:tool` means `:tool2` as well."""
+    """Returns whether a name matches. Internal calls may be numbered: `:tool` fits `:tool2`."""
     return wanted == name or (wanted.startswith(":") and name.rstrip("0123456789") == wanted)
 
 
 def key_of(text: str, steps: list[Step]) -> Key:
-    """The key that is written; a name may hold any character, and `judge` is every judge's."""
+    """Parses a key. A name may contain any character, and `judge` means the judges of all loops."""
     names = {step.names[-1][0] for step in steps}
     if text in names:
         return Key(text, (Part(text),))
@@ -142,7 +142,7 @@ def meant_by(key: Key, steps: list[Step]) -> list[Step]:
 
 
 def advice_for(key: Key, steps: list[Step]) -> str:
-    """What a key that means no step may have been meant for."""
+    """Returns advice for a key that means no step: similar names, or the known steps."""
     labels = dict.fromkeys(step.label for step in steps)
     names = dict.fromkeys(step.names[-1][0] for step in steps)
     near = did_you_mean("/".join(part.name for part in key.parts), [*names, *labels])
@@ -152,7 +152,7 @@ def advice_for(key: Key, steps: list[Step]) -> str:
 
 
 def steps_of(workflow: Workflow) -> list[Step]:
-    """All steps of a workflow and of those that it calls, where they stand."""
+    """Returns all steps of a workflow and of those that it calls, each at its place."""
     called = dict(workflow.workflows)
 
     def inside(block: Block, owner: Workflow, around: Names, depth: int = 0) -> Iterator[Step]:
@@ -172,7 +172,7 @@ def steps_of(workflow: Workflow) -> list[Step]:
 
 
 def _own(node: Node) -> Iterator[str]:
-    """What a node does by itself that others answer."""
+    """Yields the names of the internal calls of a node, such as those of a judge or a tool."""
     if isinstance(node, Loop):
         if any(isinstance(part, Judge) for part in conditions_in(node.until)):
             yield _JUDGE
@@ -186,7 +186,7 @@ def _own(node: Node) -> Iterator[str]:
 
 Function: TypeAlias = "Callable[[dict[str, Json]], object]"
 
-# The kind of task that stands for a mocked step that is none.
+# The kind of the task that replaces a mocked step of another type.
 KIND = "mock"
 _NEVER = ir.Expression("jinja", "false")
 _STEERING = {
@@ -199,7 +199,7 @@ _STEERING = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call gets; one that fails may have outputs all the same."""
+    """The answer of a call. A failed answer may also have outputs."""
 
     outputs: Json = None
     status: str = "succeeded"
@@ -215,7 +215,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Mock:
-    """The answers for the calls that a key means; `used` counts how many have been given."""
+    """The answers for the calls that a key means; `used` counts those that were given."""
 
     key: Key
     path: Path
@@ -225,7 +225,7 @@ class Mock:
     used: int = 0
 
     def upcoming(self) -> Answer | None:
-        """The answer of the next call; None where they are used up."""
+        """Returns the answer of the next call, or None if all are used."""
         if self.used < len(self.answers):
             return self.answers[self.used]
         return self.answers[-1] if self.repeats else None
@@ -238,7 +238,7 @@ class Mock:
 
 @dataclass(slots=True)
 class Mocks:
-    """The mocks of one run, and what is wrong with them."""
+    """The mocks of one run, and the mistakes in them."""
 
     workflow: ir.Workflow
     steps: list[Step] = field(init=False)
@@ -252,7 +252,7 @@ class Mocks:
         self._by_names = {tuple(name for name, _ in step.names): step for step in self.steps}
 
     def add(self, text: str, value: object, path: Path = ()) -> None:
-        """Reads a mock; one of the trigger says what the run is given."""
+        """Reads a mock. The mock of a trigger gives the inputs of the run."""
         words = mock_words(self.workflow.dialect)
         faults = check(value, "mock", path)
         if not faults and text and text == words.trigger(self.workflow):
@@ -272,7 +272,7 @@ class Mocks:
         self.given = words.inputs(self.workflow, fields)
 
     def key(self, text: str, path: Path) -> Key | None:
-        """The key that is written, if it means a step."""
+        """Returns the parsed key, or None if it means no step."""
         key = key_of(text, self.steps)
         if meant_by(key, self.steps):
             return key
@@ -341,18 +341,18 @@ class Mocks:
             return 0.0
 
     def find(self, address: str) -> Mock | None:
-        """The mock that says most about what happens at an address."""
+        """Returns the most specific mock for an address."""
         fitting = [mock for mock in self.mocks if mock.key.fits(address)]
         return max(fitting, key=lambda mock: mock.key.rank, default=None)
 
     def at(self, address: str) -> Step | None:
-        """The step that is called at an address."""
+        """Returns the step that is called at an address."""
         return self._by_names.get(tuple(part.name for part in parts_of(address)))
 
     def mocked(self, *, keeps_retries: bool) -> ir.Workflow:
-        """The workflow as it runs with these mocks."""
+        """Returns the workflow with its mocked steps replaced."""
         meant = {id(step.node): mock for mock in self.mocks for step in mock.steps if step.node}
-        # What is inside of a step that is replaced goes with it.
+        # Mocks of steps inside a replaced step have no effect.
         for mock in self.mocks:
             for step in mock.steps:
                 for inside in _inside(step.node):
@@ -390,7 +390,7 @@ def _replaced(node: ir.Node, mock: Mock) -> ir.Node:
 
 
 def _unfit(mock: Mock) -> Iterator[Mistake]:
-    """Why a mock cannot be that of the steps that it means."""
+    """Yields the mistakes of a mock that does not fit its steps."""
     if any(answer.status == "skipped" for answer in mock.answers) and (
         len(mock.answers) > 1 or mock.key.rank > len(mock.key.parts)
     ):
@@ -422,7 +422,7 @@ def _unfit_decisions(mock: Mock, node: ir.Gate) -> Iterator[Mistake]:
 
 
 def decision(outputs: Json) -> dict[str, Json] | None:
-    """The decision of a person that is written as outputs; None where it is none."""
+    """Returns the decision of a person from outputs, or None if they are not a decision."""
     fields = outputs if isinstance(outputs, dict) else {"approved": outputs}
     if not isinstance(fields.get("approved"), bool) or set(fields) - {"approved", "feedback", "by"}:
         return None

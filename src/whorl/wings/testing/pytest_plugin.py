@@ -1,6 +1,6 @@
-"""The plugin for pytest: the fixture `whorl`; a test that fails shows why its loops ended.
+"""The pytest plugin: the fixture `whorl`. If a test fails, it shows why the loops ended.
 
-Every pytest session loads it where Whorl is installed, so it imports nothing until it is used.
+Every pytest session loads it if Whorl is installed, so it imports nothing until it is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _USED: pytest.StashKey[Whorl] = pytest.StashKey()
 
 @pytest.fixture
 def whorl(request: pytest.FixtureRequest) -> Whorl:
-    """Runs workflows with mocks: nothing is called, and no time passes."""
+    """Runs workflows with mocks: no real call is made, and no time passes."""
     from whorl.wings.testing.api import Whorl
 
     used = request.node.stash[_USED] = Whorl(request.path.parent)

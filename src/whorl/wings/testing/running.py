@@ -1,4 +1,4 @@
-"""A run with mocks, in virtual time: who performs its tasks and answers calls without a mock."""
+"""A run with mocks, in virtual time: it performs tasks and answers calls that have no mock."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Call:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run: the result document, the calls in order, what the test lacks."""
+    """The outcome of a run: the result document, the calls in order, the problems of the test."""
 
     workflow: ir.Workflow
     mocks: Mocks
@@ -69,13 +69,13 @@ class Outcome:
     run: RunId
 
     def records(self) -> list[dict[str, Any]]:
-        """What became of each step, item and iteration, in all levels."""
+        """Returns the records of all steps, items and iterations, on all levels."""
         found = records_of(self.journal, self.run, depth=None, limit=RECORDS_MAX)
         return [*map(document, found.records)]
 
     @property
     def seconds(self) -> float:
-        """How long the run took in its own time."""
+        """The virtual duration of the run."""
         return self.machine().now - EPOCH
 
     def machine(self) -> Machine:
@@ -92,7 +92,7 @@ class Outcome:
         return rows
 
     def why(self) -> Iterator[str]:
-        """The same as `whorl why` tells of a run: its loops, its failure, what it waits for."""
+        """Yields the lines of `whorl why`: the loops of the run, its failure, what it waits for."""
         from whorl.interfaces.cli.summary import error_lines, loop_lines
 
         result, machine = with_help(self.result, is_kept=False), self.machine()
@@ -105,7 +105,7 @@ class Outcome:
 
 
 def run_test(mocks: Mocks, setup: Setup) -> Outcome:
-    """Runs a workflow with its mocks. Raises UsageError where it cannot even begin."""
+    """Runs a workflow with its mocks. Raises UsageError if it cannot begin."""
     workflow = mocks.workflow
     given = mocks.given | setup.inputs
     check_given(workflow, given, advice="see `inputs` of the test")
@@ -122,9 +122,9 @@ def run_test(mocks: Mocks, setup: Setup) -> Outcome:
 
 
 class MockedProviders(Providers):
-    """Answers each task of a run that is stored: at once, and for nothing.
+    """Answers each task of a stored run from the mocks, at once and without cost.
 
-    `secrets` are the operator's, which are redacted all the same.
+    `secrets` are those of the operator. They are also redacted in such a run.
     """
 
     is_mocked = True
@@ -154,7 +154,7 @@ class MockedProviders(Providers):
 
 
 class _Performing:
-    """The one kind of task of a test."""
+    """The only kind of task in a test."""
 
     effect: Effect = "outside"
 
@@ -164,7 +164,7 @@ class _Performing:
         self.problems: list[str] = []
 
     def estimate(self, request: Request) -> Estimate:
-        """What the next answer uses, so that a budget refuses what it would refuse."""
+        """Returns the usage of the next answer, so that a budget can refuse the call."""
         mock = self._mocks.find(request.address)
         answer = None if mock is None else mock.upcoming()
         if answer is None:
@@ -218,7 +218,7 @@ class _Performing:
         except NotJson as fault:
             why = f"the mock of {request.address!r} gave a value that is not JSON: {fault}"
             raise Unanswered(why) from None
-        # What a test asserts inside of a mock is a failure of the test; all else, of the step.
+        # An assertion in a mock fails the test; any other exception fails the step.
         except AssertionError as fault:
             raise Unanswered(
                 f"the mock of {request.address!r}: {fault or 'an assertion'}"
@@ -229,7 +229,7 @@ class _Performing:
             raise ProviderError(why, retryable=True, detail={"type": kind}) from fault
 
     def decision(self, address: str) -> dict[str, Json] | None:
-        """What the person of the test decides; None: nobody does."""
+        """Returns the decision that the test gives for a person, or None if it gives none."""
         mock = self._mocks.find(address)
         if mock is None:
             return None
@@ -250,14 +250,14 @@ def _used_up(mock: Mock, address: str) -> Unanswered:
 
 
 _MODELS = ("ask", "judge")
-# What chooses a model, which a test has one of.
+# The inputs that choose a model; a test has only one model.
 _CHOOSING = ("model", "provider", "model_url", "tools")
 _SCRIPTED = "test"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a test gives to a run beside its mocks."""
+    """What a test gives to a run, beside its mocks."""
 
     inputs: dict[str, Json] = field(default_factory=dict)
     models: Sequence[Json] = ()
@@ -268,13 +268,13 @@ class Setup:
 
 
 class Unanswered(Exception):
-    """A call that nothing answers: the test lacks something."""
+    """A call without a mock or another answer: the test is incomplete."""
 
 
 class UnmockedCalls:
-    """Who answers where there is no mock: rules for models, and functions without an effect.
+    """Answers calls that have no mock: with rules for models, and with pure functions.
 
-    They work beside the run, in an event loop of their own: the run's has a time that only jumps.
+    They run in an event loop of their own, since the time of the run's loop only jumps.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -290,7 +290,7 @@ class UnmockedCalls:
             raise Unanswered(f"nothing is called in a test: {_words(request)} has no mock")
         own = {name: value for name, value in request.inputs.items() if name not in _CHOOSING}
         named = request.inputs.get("tools")
-        # The tools that the test brings; others are not there.
+        # Only the tools that the test defines exist.
         tools = [t for t in (named if isinstance(named, list) else ()) if self._function(str(t))]
         own |= {"tools": tools} if tools else {}
         try:
@@ -302,7 +302,7 @@ class UnmockedCalls:
         return self._setup.tasks.get(name) is not None
 
     def _is_own(self, request: Request) -> bool:
-        """Whether it is a function that the test brings, or costs and changes nothing."""
+        """Returns whether a call is a function of the test, or a task without cost or effect."""
         inputs = request.inputs
         name = {"use": f"{inputs.get('task')}", "connector": f"connector:{inputs.get('action')}"}
         if self._function(name.get(request.kind, "")):
@@ -328,7 +328,7 @@ def _words(request: Request) -> str:
 
 
 def _scripted(rules: Sequence[Json]) -> Settings:
-    """The settings of a test: one provider, which answers by rules."""
+    """Returns the settings of a test: one provider, which answers by rules."""
     provider = {"kind": "scripted", "model": "scripted", "replies": list(rules)}
     try:
         return settings_from({"providers": {_SCRIPTED: provider}}, {})
