@@ -1,4 +1,4 @@
-"""The editor: pictures of files, operations on them, undo, single steps."""
+"""The editor: pictures of files, operations on them, undo, and tries of single steps."""
 
 from whorl.plugins import Wing
 

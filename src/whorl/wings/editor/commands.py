@@ -124,7 +124,7 @@ def edit(
         return _refused(EditRefused(unknown[0]), path, edited.text, as_json=as_json)
     if not only_shows and edited.text != text:
         check_inside(project.root, path)
-        # Other files are new ones; what names them is written last.
+        # Write new files first, and the file that names them last.
         for name, other in edited.others.items():
             target = str(Path(path).parent / name)
             write_file(target, other, advice="choose another name", mode="x")
@@ -150,7 +150,7 @@ def _read(path: str) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    """Writes by renaming a whole new file beside it; the mode stays, and so does what is linked."""
+    """Replaces a file by renaming a new one. Keeps its mode, and a symlink that leads to it."""
     folder, name = os.path.split(os.path.realpath(path))
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -171,19 +171,19 @@ def _listed(name: str) -> list[dict[str, Any]]:
 
 
 def _open_page(project: Project, path: str) -> int:
-    """Serves the page, with the file in its editor, until it is stopped."""
+    """Serves the page with the file in its editor, until the server is stopped."""
     from whorl.interfaces.cli.commands.server import serve_page
 
     file = os.path.relpath(os.path.abspath(path), project.root)
     if file.startswith(".."):
         raise UsageError(f"{path!r} is not in the project", help="--list shows its steps")
-    # Once for the address of the page, and once for the link that leads there.
+    # Quoted twice: for the address of the page, and for the link to it.
     serve_page(project, page=f"edit/{quote(quote(file, safe=''), safe='')}")
     return 0
 
 
 def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
-    """The steps of a file, with the paths that operations name them by."""
+    """Prints the steps of a file, with the paths that operations use."""
     dialect, sketch = sketch_text(project, text, path)
     found = diagnose(project, text, path) if as_json or sketch is None else []
     if as_json:
@@ -220,7 +220,7 @@ def _report(path: str, text: str, edited: Edited, what: str) -> None:
 
 
 def _value(written: str) -> tuple[str, Any]:
-    """`NAME=VALUE` for a text, `NAME:=JSON` for any value."""
+    """Parses `NAME=VALUE` as a text, or `NAME:=JSON` as any value."""
     name, mark, rest = written.partition("=")
     if not mark:
         raise UsageError(f"{written!r} is not NAME=VALUE or NAME:=JSON")
@@ -234,11 +234,11 @@ def _value(written: str) -> tuple[str, Any]:
 
 
 def _keys(written: str) -> list[str | int]:
-    """A field as keys: `repeat.until.0`."""
+    """Splits a field into its keys: `repeat.until.0`."""
     return [int(part) if part.isdigit() else part for part in written.split(".")]
 
 
-# By operation: what its arguments are.
+# The arguments of each operation.
 _USAGE = {
     "set": "STEP FIELD VALUE, or STEP FIELD:=JSON",
     "unset": "STEP FIELD",
@@ -259,7 +259,7 @@ _USAGE = {
 
 
 def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """An operation, as a list of operations has it, from words and options of the command line."""
+    """Returns an operation in the form of a list of operations, from words and options."""
     word, *arguments = words
     if word not in _USAGE:
         advice = did_you_mean(word, _USAGE) or f"known: {', '.join(_USAGE)}"
@@ -318,7 +318,7 @@ def _number(text: str) -> float:
     return int(number) if number.is_integer() else number
 
 
-# `try`: one step, or one iteration of a loop, with values that are given or pinned.
+# `try`: one step, or one iteration of a loop, with given or pinned values.
 
 _ITERATION = re.compile(r"(?P<run>[^/]+)/(?P<loop>.+)\[(?P<number>[0-9]{1,9})\]")
 
@@ -369,7 +369,7 @@ def try_command(
         raise UsageError(words, help=f"`whorl run {path}` runs all of it")
     text = open_file(path)
     name, read = os.path.relpath(os.path.abspath(path), project.root), project.read_text(text, path)
-    # A pinned step may be named by what it is called in the one that is tried.
+    # A pinned step may be named by its path inside the tried step.
     named = options.read_values(pins, "--pin", read_stdin)
     given = {step if "/" in step else f"{at}/{step}": value for step, value in named.items()}
     single_step.check_names(read.workflow, pins=given)
@@ -422,7 +422,7 @@ async def _try(project: Project, wanted: single_step.Wanted, show: Show, *, may:
 
 
 def _ask(workflow: Workflow, settings: Any) -> None:
-    """Asks once whether a try may do what it does outside; raises UsageError where it may not."""
+    """Asks once whether a try may have outside effects; raises UsageError if it may not."""
     try:
         single_step.check_effects(workflow, settings)
     except UsageError as fault:

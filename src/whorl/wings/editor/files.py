@@ -1,7 +1,7 @@
 """Editing workflow files: operations on texts, and the one function that writes such a file.
 
-Nothing here runs or fetches anything. A file is written only if it is a workflow of the project,
-is no link, and is what the writer last saw of it.
+This module runs and fetches nothing. It writes a file only if it is a workflow of the project,
+not a symlink, and unchanged since the writer last read it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from whorl.errors import Diagnostic
     from whorl.services.project import Project
 
-# Texts of files beside the one that is edited, by their names, which are not saved yet.
+# The unsaved texts of files beside the edited one, by their names.
 Others: TypeAlias = "Mapping[str, str] | None"
 CHANGED, UNWRITABLE = "C110", "C111"
 _KEPT_BITS = 0o777
-# Of several saves of one process, one looks and writes before the next one looks.
+# Within one process, saves read and write one after the other.
 _lock = threading.Lock()
 
 
 class Changed(UsageError):
-    """A file is not what its writer last saw; `text` and `etag` are what it is."""
+    """The file changed since its writer read it; `text` and `etag` are the current ones."""
 
     def __init__(self, file: str, text: str, etag: str | None) -> None:
         message = f"{file!r} has changed since it was read"
@@ -51,18 +51,18 @@ class Changed(UsageError):
 
 
 def etag_of(data: bytes) -> str:
-    """Identifies a version of a file."""
+    """Returns the etag of a version of a file."""
     return f'"sha256:{hashlib.sha256(data).hexdigest()}"'
 
 
 def files_of(project: Project, file: str, others: Others = None) -> SourceFiles:
-    """The files that a file of the project may name; `others` beside it are not saved yet."""
+    """Returns the files that a project file may name; `others` are unsaved files beside it."""
     files = project.files(file)
     return UnsavedFiles(files, file, others) if others else files
 
 
 def diagnose(project: Project, text: str, file: str, others: Others = None) -> list[Diagnostic]:
-    """What the reader says about a text, as if it stood in the file, each with its step."""
+    """Returns the reader's findings on a text as if it were in the file, each with its step."""
     found = kit.findings(lambda: project.read_text(text, file, others=others))
     if not found:
         return []
@@ -80,14 +80,14 @@ def diagnose(project: Project, text: str, file: str, others: Others = None) -> l
 
 
 def new_fields(before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The fields that nobody knows and that an operation has just written."""
+    """Returns the findings on unknown fields that an operation has just written."""
     known = {each.message for each in before}
     unknown = (each for each in after if each.code == "W004" and each.severity == "error")
     return [each for each in unknown if each.message not in known]
 
 
 def sketch_text(project: Project, text: str, file: str) -> tuple[str, dict[str, Any] | None]:
-    """The dialect of a text and its picture; no picture where the text cannot be read."""
+    """Returns the dialect of a text and its picture, or None as picture if it cannot be read."""
     try:
         dialect, changes = kit.open_text(text, file, files_of(project, file))
     except EditRefused:
@@ -96,7 +96,7 @@ def sketch_text(project: Project, text: str, file: str) -> tuple[str, dict[str, 
 
 
 def names_at(project: Project, text: str, file: str, path: str) -> list[dict[str, Any]]:
-    """The names that the texts of a step may read; raises EditRefused where there is no step."""
+    """Returns the names that the texts of a step may read; raises EditRefused if it is unknown."""
     _, changes = kit.open_text(text, file, files_of(project, file))
     if path:
         changes.node(path)
@@ -118,7 +118,7 @@ def edit_text(
     rewires: bool = True,
     others: Others = None,
 ) -> kit.Edited:
-    """The text after operations; raises EditRefused or UsageError, and then nothing has changed."""
+    """Returns the text after operations; raises EditRefused or UsageError without any change."""
     read = read_operations(operations)
     return kit.edit(text, file, read, files_of(project, file, others), rewires=rewires)
 
@@ -141,7 +141,7 @@ def edit(
 
 
 def answer(before: str, edited: kit.Edited) -> dict[str, Any]:
-    """What operations came to, as programs get it; offsets count UTF-16 units."""
+    """Returns the result of operations as JSON; offsets count UTF-16 units."""
     return {
         "text": edited.text,
         "patches": [patch._asdict() for patch in in_utf16(before, edited.patches)],
@@ -153,12 +153,12 @@ def answer(before: str, edited: kit.Edited) -> dict[str, Any]:
 
 
 def edited_dialects() -> list[str]:
-    """The dialects that have an empty file to begin with."""
+    """Returns the dialects that have an empty file."""
     return [name for name in dialects().names() if _empty(name)]
 
 
 def empty_text(dialect: str) -> tuple[str, str]:
-    """The smallest file of a dialect that is valid, and the ending of its name."""
+    """Returns the smallest valid file of a dialect, and its file extension."""
     text = _empty(dialect)
     if not text:
         words = f"there is no empty file of the dialect {dialect[:60]!r}"
@@ -173,9 +173,9 @@ def _empty(dialect: str) -> str:
 
 
 def read_file(project: Project, file: str, *, broken: bool = True) -> tuple[str, str]:
-    """The text and the etag of a workflow file of the project, or of a `broken` one.
+    """Returns the text and the etag of a workflow file of the project, or of a `broken` one.
 
-    Other files beside them may hold secrets, such as settings; of a broken one nobody knows.
+    Other files, such as settings, may hold secrets. A broken file may be any of these.
     """
     with _folder_of(project, file) as (folder, name):
         data = _read(folder, name, file)
@@ -188,9 +188,9 @@ def read_file(project: Project, file: str, *, broken: bool = True) -> tuple[str,
 
 
 def save(project: Project, file: str, text: str, etag: str | None) -> tuple[str | None, str]:
-    """Writes a workflow file of the project, whole or not at all; gives the old and new etag.
+    """Writes a workflow file of the project as a whole; returns the old and the new etag.
 
-    `etag` is that of the version which the text was made from; None: the file must not exist.
+    `etag` is that of the version which the text was made from, or None if the file must not exist.
     """
     data = text.encode()
     if len(data) > BYTES_MAX:
@@ -220,7 +220,7 @@ def _decoded(data: bytes, file: str) -> str:
 
 
 def _check_workflow(file: str, before: str | None, text: str) -> None:
-    """Only workflows are written, and only in the place of workflows, or of what cannot be read."""
+    """Refuses a text that is not a workflow, and to replace a readable file that is not one."""
     if before is not None and _is_other(before, file):
         raise _unwritable(file, "is not a workflow")
     if before is None and not _dialect(text, file):
@@ -228,7 +228,7 @@ def _check_workflow(file: str, before: str | None, text: str) -> None:
 
 
 def _is_other(text: str, file: str, *, broken: bool = True) -> bool:
-    """Whether a text is of no dialect; `broken` ones, which cannot be read, may be of any."""
+    """Returns whether a text has no known dialect. A `broken` text may have one."""
     try:
         document = parse(text, file, lenient=True)
     except InvalidWorkflow:
@@ -242,7 +242,7 @@ def _is_other(text: str, file: str, *, broken: bool = True) -> bool:
 
 @contextmanager
 def _folder_of(project: Project, file: str) -> Iterator[tuple[int, str]]:
-    """The open folder of a file, and its name there; no link is followed on the way."""
+    """Opens the folder of a file, and gives the name of the file in it. Follows no symlinks."""
     parts = file.split("/")
     if file.startswith("/") or "\\" in file or not file.isprintable():
         raise _unwritable(file, "is not a path inside the project")
@@ -266,7 +266,7 @@ def _folder_of(project: Project, file: str) -> Iterator[tuple[int, str]]:
 
 
 def _read(folder: int, name: str, file: str) -> bytes | None:
-    """The bytes of a file, which must be one of its own: no link, and no other name for it."""
+    """Returns the bytes of a file, which must be a regular file without symlinks or hard links."""
     try:
         opened = os.open(
             name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
@@ -286,7 +286,7 @@ def _read(folder: int, name: str, file: str) -> bytes | None:
 
 
 def replace_file(folder: int, name: str, data: bytes, file: str) -> None:
-    """Puts a whole new file in the place of a name, with the mode that the old one had."""
+    """Replaces a file with a new one, which gets the mode of the old one."""
     new = f".{name[:100]}.{secrets.token_hex(6)}"
     mode = None
     with suppress(FileNotFoundError):
@@ -301,7 +301,7 @@ def replace_file(folder: int, name: str, data: bytes, file: str) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         if mode is None:
-            # A link cannot replace a file that somebody else has made meanwhile.
+            # A hard link cannot replace a file that another process has created meanwhile.
             os.link(new, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         else:
             os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -1,6 +1,6 @@
-"""Editing: pictures of texts, operations on them, saving, which the operator must allow, and tries.
+"""Editing over HTTP: pictures of texts, operations, saving (if the operator allows it), and tries.
 
-The server keeps no texts: they come in and go out. Nothing is fetched, and only tries run anything.
+The server keeps no texts: they come in and go out. It fetches nothing, and only tries run steps.
 """
 
 import asyncio
@@ -256,7 +256,7 @@ def _sketched(
 ) -> Sketched:
     path = str(state.file(unsaved.name))
     dialect, sketch = editing.sketch_text(state.project, unsaved.text, path)
-    # Why there is no picture is told in any case.
+    # The reasons are always sent if there is no picture.
     is_checked = checked or sketch is None
     found = _findings(state, unsaved.text, path, unsaved.others) if is_checked else None
     return Sketched(file=unsaved.name, dialect=dialect, text=unsaved.text, etag=etag, sketch=sketch,
@@ -327,7 +327,7 @@ def save(state: State, request: Saving) -> Saved:
 
 
 def _save_new(state: State, file: str, text: str) -> None:
-    """Saves a file beside another one; that it is there already, as it is wanted, is as good."""
+    """Saves a new file beside another one. An existing file with the same text is also right."""
     try:
         _save(state, file, text, None)
     except editing.Changed as fault:

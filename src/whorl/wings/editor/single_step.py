@@ -1,7 +1,7 @@
-"""Tries: one step, or one iteration of a loop, run from a draft with values that are given.
+"""Tries: one step, or one iteration of a loop, run from a draft with given values.
 
-A try is an ordinary run of a workflow that holds the step alone: what stands around it is given as
-values, and so is each pinned step. Its key marks it, so that lists and costs leave it out.
+A try is an ordinary run of a workflow with only that step. The steps around it and the pinned
+steps are replaced by values. Its key marks it, so that lists and costs leave it out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 BUDGET_USD = 0.25
 HAS_EFFECTS = "C113"
 _PINS, _PINS_BYTES_MAX = "pins.json", 5_000_000
-# What the output of a try is called.
+# The name of the output of a try.
 _RESULT = "result"
 _ALONE = (ir.Break, ir.Continue, ir.Stop)
 
@@ -56,10 +56,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is tried: a step of a draft, with values by path; `pins` are results by path.
+    """A request for a try: a step of a draft, with values by path; `pins` are results by path.
 
-    A path inside of the step names a step that is not run, or what an iteration is given; any
-    other path names what the step sees. `others` are files beside the draft, not saved either.
+    A path inside the step names a step to replace, or an input of an iteration. Any other path
+    names a value that the step sees. `others` are unsaved files beside the draft.
     """
 
     text: str
@@ -78,9 +78,9 @@ class Wanted:
 def prepare(
     project: Project, journal: Journal, wanted: Wanted, *, forms: str = ""
 ) -> tuple[ir.Workflow, Start]:
-    """The workflow of a try, and how it starts; raises InvalidWorkflow or UsageError.
+    """Returns the workflow of a try and its start; raises InvalidWorkflow or UsageError.
 
-    `forms` say how inputs are given on the command line, if they are given there.
+    `forms` says how inputs are written on the command line, if they come from there.
     """
     reading = project.read_text(wanted.text, wanted.file, others=wanted.others)
     reading = replace(reading, workflow=with_steps(reading.workflow, wanted.steps))
@@ -120,7 +120,7 @@ def prepare(
 
 
 def nodes_by_path(workflow: ir.Workflow) -> dict[str, ir.Node]:
-    """The steps of a workflow by their paths, as pictures have them."""
+    """Returns the steps of a workflow by their paths, as pictures spell them."""
     found: dict[str, ir.Node] = {}
     for path, node in walk(workflow.body):
         found.setdefault("/".join(part.partition("@")[0] for part in path.split("/")), node)
@@ -128,7 +128,7 @@ def nodes_by_path(workflow: ir.Workflow) -> dict[str, ir.Node]:
 
 
 def check_names(whole: ir.Workflow, values: Iterable[str] = (), pins: Iterable[str] = ()) -> None:
-    """Refuses values and pins of what is not there; raises UsageError C105."""
+    """Refuses values and pins with unknown names; raises UsageError C105."""
     nodes = nodes_by_path(whole)
     for path in pins:
         if path not in nodes:
@@ -148,13 +148,13 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
 
 
 def _needed(whole: ir.Workflow, tried: ir.Workflow) -> tuple[ir.Port, ...]:
-    """The inputs of a workflow, of which only those are required that the tried step reads."""
+    """Returns the inputs of a workflow; only those that the tried step reads are required."""
     names = Names().in_block(tried.body)
     return tuple(replace(p, required=p.required and p.name in names) for p in whole.inputs)
 
 
 def check_effects(workflow: ir.Workflow, settings: Settings) -> None:
-    """Refuses a try that does something outside; raises UsageError C113, which says what."""
+    """Refuses a try with outside effects; raises UsageError C113, which lists them."""
     effects: Effects = effects_of(workflow, settings, ())
     parts = {"runs": effects.runs, "calls": effects.calls, "writes": effects.writes}
     words = "; ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
@@ -164,7 +164,7 @@ def check_effects(workflow: ir.Workflow, settings: Settings) -> None:
 
 
 def _given_by(journal: Journal, source: Source | None, at: str) -> dict[str, Json]:
-    """What an iteration of a run was given, and what its steps gave that stand beside the one."""
+    """Returns the inputs of a recorded iteration, and the results of the steps beside `at`."""
     if source is None:
         return {}
     address = numbered(source.loop, source.iteration)
@@ -180,7 +180,7 @@ def _given_by(journal: Journal, source: Source | None, at: str) -> dict[str, Jso
         known = {**entry["values"], **known}
         scope = entry["up"]
     if at.startswith(f"{source.loop}/"):
-        # A step of the body sees what the others of that iteration gave.
+        # A step of the body sees the results of the others in that iteration.
         for record in records_of(journal, source.run, address).records:
             if record.address == f"{address}/{record.name}" and record.output is not None:
                 known[record.name] = record.output
@@ -188,7 +188,7 @@ def _given_by(journal: Journal, source: Source | None, at: str) -> dict[str, Jso
 
 
 def _pinned(node: Any, path: str, pins: dict[str, Json]) -> Any:
-    """A step in which each pinned one is what it gives."""
+    """Returns a step in which each pinned step is replaced by its result."""
     if not pins:
         return node
     blocks = dict(blocks_of(node))
@@ -213,7 +213,7 @@ def _pinned_block(block: ir.Block, path: str, pins: dict[str, Json]) -> ir.Block
 
 
 def _workflow(whole: ir.Workflow, node: Any, known: dict[str, Json]) -> ir.Workflow:
-    """A workflow of one step, which sees what is known of the others."""
+    """Returns a workflow of one step, which sees the known values of the others."""
     if isinstance(node, ir.Loop):
         node, known = _once(node, known)
     ports = tuple(replace(port, required=False) for port in whole.inputs)
@@ -233,12 +233,12 @@ def _workflow(whole: ir.Workflow, node: Any, known: dict[str, Json]) -> ir.Workf
 
 
 def _read_as(name: str) -> str:
-    """The result of a step, as an expression reads it."""
+    """Returns the result of a step as an expression reads it."""
     return name if name.isidentifier() else f"results[{json.dumps(name)}]"
 
 
 def _once(loop: ir.Loop, known: dict[str, Json]) -> tuple[ir.Loop, dict[str, Json]]:
-    """A loop that makes one iteration, given what is known of it; and what is known beside that."""
+    """Returns a loop that makes one iteration with the known values, and the remaining values."""
     bound = {name for name, _ in loop.facts} | {carry.name for carry in loop.carry}
     held = {name: value for name, value in known.items() if name in bound}
     carry = [each for each in loop.carry if each.name not in held]
@@ -257,7 +257,7 @@ def _once(loop: ir.Loop, known: dict[str, Json]) -> tuple[ir.Loop, dict[str, Jso
 
 
 def mark_of(node: ir.Node) -> str:
-    """What tells whether a step still gives what it gave when it was pinned."""
+    """Returns a mark of a step. A pin is stale if the mark of its step has changed."""
     kind = node.kind if isinstance(node, ir.Task) else type(node).__name__
     returns = node.returns if isinstance(node, ir.Task) else None
     return hashlib.sha256(json.dumps([kind, returns], sort_keys=True).encode()).hexdigest()[:16]
@@ -265,7 +265,7 @@ def mark_of(node: ir.Node) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A result that tries use instead of a step; a stale one is not used."""
+    """A result that tries use instead of a step; a stale pin is not used."""
 
     value: Json
     is_stale: bool = False
@@ -274,7 +274,7 @@ class Pin:
 def pins_of(
     project: Project, file: str, text: str | None = None, others: Others = None
 ) -> dict[str, Pin]:
-    """The pins of a file by path; `text` is a draft of it."""
+    """Returns the pins of a file by path; `text` is a draft of it."""
     kept = _read_pins(_pins_path(project)).get(file)
     nodes = _nodes(project, file, text, others) if kept else {}
     return {
@@ -291,7 +291,7 @@ def save_pins(
     text: str | None,
     others: Others = None,
 ) -> None:
-    """Keeps the pins of a file, in the place of those that it had; unknown steps are refused."""
+    """Replaces the pins of a file; refuses unknown steps."""
     nodes = _nodes(project, file, text, others)
     for path in values:
         if path not in nodes:

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from whorl.source import Json, Value
     from whorl.wings.editor.kit.changes import Widget
 
-# A field of a form: its label, its widget or its choices, and what it is by default.
+# A field of a form: its label, its widget or its choices, and its default.
 Row: TypeAlias = "tuple[str, Widget | tuple[str, ...], Json]"
 PLACE = re.compile(r"\{\{([^{}]*)\}\}")
-# What a node takes on a canvas, with the space around it, and that space alone.
+# The size of a node on a canvas with the space around it, and that space alone.
 _NODE: tuple[float, float] = (240, 200)
 _GAP = 40
 _ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
 
 
 class Kind(NamedTuple):
-    """A kind of node that can be added: its group, name and looks, and the data of a new one."""
+    """A kind of node that can be added: its group, name and looks, and the data of a new node."""
 
     group: str
     name: str
@@ -50,14 +50,14 @@ class Kind(NamedTuple):
 
 
 def field_row(name: str, rows: dict[str, Row], widgets: dict[Widget, tuple[str, ...]]) -> Row:
-    """The row of a field; most are known by their names and have the widget that lists them."""
+    """Returns the row of a field. Most fields are known by name, and so is their widget."""
     label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
     found = [widget for widget, names in widgets.items() if name in names]
     return rows.get(name, (label, found[0] if found else "text", None))
 
 
 def data_field(name: str, row: Row, *, words: str = "", is_rare: bool = False) -> FormField:
-    """A field of the data of nodes."""
+    """Returns the form field for a field of the data of nodes."""
     label, widget, default = row
     choices = widget if isinstance(widget, tuple) else ()
     typed: Widget = "choice" if isinstance(widget, tuple) else widget
@@ -70,13 +70,13 @@ def _ends(edge: Value) -> tuple[str, str]:
 
 
 class CanvasChanges(Changes):
-    """A canvas of one or several levels; a level is what has `nodes` and `edges`."""
+    """A canvas of one or several levels; a level is a value with `nodes` and `edges`."""
 
-    # What can be added, group by group.
+    # The kinds of nodes that can be added, group by group.
     kinds: ClassVar[tuple[Kind, ...]] = ()
-    # The keys below a node where its size stands.
+    # The keys below a node that lead to its size.
     size_at: ClassVar[Keys] = ()
-    # The ids of each level, of the text that they were asked of last.
+    # The ids of each level, for the text that was read last.
     _ids: tuple[object, dict[Keys, list[str]]] = (None, {})
 
     def __init_subclass__(cls) -> None:
@@ -89,7 +89,7 @@ class CanvasChanges(Changes):
             cls.groups[kind.group] = (*cls.groups.get(kind.group, ()), kind.name)
 
     def level(self, node: SketchNode) -> Keys:
-        """The keys of the graph that a node stands in."""
+        """Returns the keys of the graph that contains a node."""
         return node.where[:-2]
 
     def items(self, level: Keys, name: str) -> list[Value]:
@@ -108,15 +108,15 @@ class CanvasChanges(Changes):
         return known[level]
 
     def edges_at(self, level: Keys, name: str) -> Iterator[tuple[int, str, str]]:
-        """The edges that touch a node, the last one first: index, source and target."""
+        """Yields the edges that touch a node, the last one first: index, source and target."""
         items = self.items(level, "edges")
         for index in reversed(range(len(items))):
             ends = _ends(items[index])
             if name in ends:
                 yield index, *ends
 
-    # What a dialect says of its nodes: what comes into one and what it gives, as texts name it and
-    # with types; whom a placeholder names, and where in it; how an edge names a port.
+    # What a dialect knows about nodes: their inputs and outputs by name and type, the node that a
+    # placeholder names with its offset, and how an edge names a port.
 
     def given(self, node: SketchNode) -> Iterator[tuple[str, str]]:
         raise NotImplementedError
@@ -134,15 +134,15 @@ class CanvasChanges(Changes):
         raise NotImplementedError
 
     def sees(self, node: SketchNode, other: SketchNode) -> bool:
-        """Whether a node can read another one: one beside it, or beside what is around it."""
+        """Returns whether a node can read another one, beside it or beside a node around it."""
         return not other.parent or is_in(node.path, other.parent)
 
     def mentions(self, level: Keys, node: SketchNode) -> Iterator[Keys]:
-        """The fields of a node that name others of a level by id; a dialect may have some."""
+        """Yields the fields of a node that name others of a level by id; by default none."""
         return iter(())
 
     def names_at(self, path: str) -> list[Name]:
-        """What a node is given, and what the nodes before it give, the nearest first."""
+        """Returns a node's inputs and the outputs of the nodes before it, the nearest first."""
         if not path:
             return []
         node = self.node(path)
@@ -155,7 +155,7 @@ class CanvasChanges(Changes):
         return found
 
     def _before(self, node: SketchNode) -> list[SketchNode]:
-        """The nodes that lead to one, as far as it can see them."""
+        """Returns the nodes that lead to a node, as far as it can see them."""
         level, found = self.level(node), [self.id_of(node)]
         beside = {self.id_of(each): each for each in self.sketch.nodes if self.level(each) == level}
         for name in found:
@@ -164,16 +164,16 @@ class CanvasChanges(Changes):
         return [beside[name] for name in found[1:] if self.sees(node, beside[name])]
 
     def reading(self, level: Keys, names: set[str]) -> Iterator[tuple[SketchNode, Keys, int, str]]:
-        """The texts and fields that name nodes of a level: who, where, at which offset, whom."""
+        """Yields the places that name nodes of a level: reader, keys, offset and named node."""
         for node in self.sketch.nodes:
             if node.where[: len(level)] != level:
                 continue
             own = self.level(node)
-            # A node of the same id further inside hides the one outside.
+            # A node further inside hides an outer node of the same id.
             seen = names - set(self.ids(own)) if own != level else names
             for where, text in self.texts_of(node):
                 for match in PLACE.finditer(text):
-                    # Most placeholders name other nodes, as is seen at once.
+                    # Most placeholders name other nodes; a cheap test finds them.
                     is_near = any(name in match[1] for name in seen)
                     found = self.head_of(node, match[1], seen) if is_near else None
                     if found is not None:
@@ -185,7 +185,7 @@ class CanvasChanges(Changes):
                     yield node, where, 0, head
 
     def texts_of(self, node: SketchNode) -> Iterator[tuple[Keys, str]]:
-        """The texts of a node itself, without those of the nodes inside of it."""
+        """Yields the texts of a node itself, without those of the nodes inside it."""
         data = (*node.where, "data")
         for where, scalar in scalars(at(self.editor.now.root, *data), data):
             owner = self.sketch.owner(where)
@@ -240,7 +240,7 @@ class CanvasChanges(Changes):
     def check_edge(
         self, level: Keys, ends: tuple[str, str], ports: tuple[str, str], target: SketchNode
     ) -> None:
-        """Refuses an edge that would lead back."""
+        """Refuses an edge that would make a cycle."""
         reached, queue = {ends[1]}, [ends[1]]
         links: dict[str, set[str]] = {}
         for source, onward in map(_ends, self.items(level, "edges")):
@@ -313,7 +313,7 @@ class CanvasChanges(Changes):
                 self.cut_item(level, "nodes", index)
 
     def bridge(self, level: Keys, name: str) -> None:
-        """Takes a node out of its path: what came in goes to where it went, if each is one."""
+        """Takes a node out of its path. Connects its neighbours if it has one on each side."""
         touching = list(self.edges_at(level, name))
         before = [(i, s) for i, s, t in touching if t == name]
         behind = [(i, t) for i, s, t in touching if s == name]
@@ -323,7 +323,7 @@ class CanvasChanges(Changes):
             self.cut_item(level, "edges", index)
 
     def join(self, level: Keys, name: str, fits: Callable[[Value, Value], bool]) -> None:
-        """Connects what leads to a node with what leads on from it, where two edges fit."""
+        """Connects the nodes before a node with those behind it, for each two edges that fit."""
         items = self.items(level, "edges")
         befores = [item for item in items if _ends(item)[1] == name != _ends(item)[0]]
         behinds = [item for item in items if _ends(item)[0] == name != _ends(item)[1]]
@@ -355,7 +355,7 @@ class CanvasChanges(Changes):
         self.outcome.select = [joined(node.parent, name)]
 
     def _id_places(self, level: Keys, name: str) -> list[Keys]:
-        """Where a node is named by its id: in itself, in edges, and in what stands in it."""
+        """Returns the places with the id of a node: in itself, in edges, and in nodes inside it."""
         found: list[Keys] = []
         for kind, fields in (("nodes", ("id", "parentId")), ("edges", ("source", "target"))):
             for index, item in enumerate(self.items(level, kind)):
@@ -364,7 +364,7 @@ class CanvasChanges(Changes):
         return found
 
     def new_node(self, level: Keys, operation: Operation) -> dict[str, Json]:
-        """A node of the palette with a free id, and a place if one was given."""
+        """Returns a node of the palette with a free id, and with a place if one was given."""
         kind = operation.get("kind", "")
         if kind not in self.new:
             known = ", ".join(self.new)
@@ -380,14 +380,14 @@ class CanvasChanges(Changes):
         return node
 
     def _boxes(self, level: Keys) -> list[tuple[float, float, float, float]]:
-        """What the nodes of a level cover, upper ones first: top, left, bottom and right."""
+        """Returns the boxes of the nodes of a level, upper first: top, left, bottom and right."""
         nodes = [node for node in self.sketch.nodes if self.level(node) == level]
         free = [(n, *n.position) for n in nodes if n.position and at(n.value, "parentId") is None]
         rooms = [(x, y, *self._room(node)) for node, x, y in free]
         return sorted((y, x, y + height, x + width) for x, y, width, height in rooms)
 
     def _room(self, node: SketchNode) -> tuple[float, float]:
-        """The width and height that a node takes, with what it holds in a level of its own."""
+        """Returns the width and height of a node, including the nodes in a level of its own."""
         rooms = [_NODE]
         if node.size:
             rooms.append((node.size[0] + _GAP, node.size[1] + _GAP))
@@ -398,14 +398,14 @@ class CanvasChanges(Changes):
         return max(width for width, _ in rooms), max(height for _, height in rooms)
 
     def below_others(self, level: Keys, x: float, y: float, width: float = _NODE[0]) -> float:
-        """How far down something wide has to stand so that it covers no other node."""
+        """Returns the `y` at which something wide covers no other node."""
         for top, left, bottom, right in self._boxes(level):
             if left < x + width and x < right and top < y + _NODE[1] and y < bottom:
                 y = bottom
         return y
 
     def free_position(self, level: Keys) -> dict[str, Json]:
-        """A place right of all others."""
+        """Returns a place right of all other nodes."""
         boxes = self._boxes(level)
         right = max((right for *_, right in boxes), default=0)
         return {"x": right, "y": max((top for top, *_ in boxes), default=0)}
@@ -422,14 +422,14 @@ class CanvasChanges(Changes):
         self.append(level, "edges", new | ({"targetHandle": handle} if handle else {}))
 
 
-# Operations on files whose steps stand in lists or under names: remove, and move in one list.
+# Operations on files with steps in lists or under names: remove, and move in one list.
 
 
 class ListChanges(Changes):
-    """What all dialects can do, and steps that leave their list or change places in it."""
+    """The operations of all dialects, and those that remove steps from a list or reorder it."""
 
     def orders(self, node: SketchNode) -> list[Keys]:
-        """Where the order of work names a step; it goes from there with the step."""
+        """Returns the places where the order of work names a step. They move with the step."""
         return []
 
     def make_remove(self, operation: Operation) -> None:
@@ -457,7 +457,7 @@ class ListChanges(Changes):
 
         def change() -> None:
             orders = [self.orders(each) if each else [] for each in (node, before)]
-            # Before the step itself: what names it may stand in steps that change places then.
+            # First the names in lists of order, since they may be in steps that change places then.
             for own in orders[0]:
                 other = next((each for each in orders[1] if each[:-1] == own[:-1]), None)
                 if isinstance(own[-1], int) and (other or before is None):
@@ -468,7 +468,7 @@ class ListChanges(Changes):
         self.outcome.select = [node.path]
 
     def _reorder(self, where: Keys, after: Keys | None, is_placed: bool) -> None:
-        """Moves an entry behind another one of its list; first or, where nothing is said, last."""
+        """Moves an entry of a list behind another one, or to the front (`is_placed`) or end."""
         block, path = self.path(where[:-1]), self.path(where)
         behind = None if after is None else self.path(after)[-1]
         piece = self.editor.cut(path)

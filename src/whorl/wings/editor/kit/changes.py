@@ -1,6 +1,6 @@
-"""How operations change the text of a dialect: what all dialects can do, and what each may add.
+"""How operations change the text of a dialect: those of all dialects, and what each dialect adds.
 
-Operations are applied in their order, all or none; nothing is read but the text.
+Operations are applied in their order, all or none. They read only the text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from whorl.wings.editor.kit.sketch import Keys, Name, Sketch, SketchNode
 
 AS_TEXT = "edit it as text, or make a native copy with `whorl file convert`"
-# How many texts are kept as they were read: what one operation gives is what the next one takes.
+# How many texts are kept parsed, since the result of one operation is the input of the next.
 _PARSED_MAX = 8
 Widget = Literal["text", "long text", "number", "choice", "boolean", "expression", "json"]
 
@@ -42,7 +42,7 @@ Widget = Literal["text", "long text", "number", "choice", "boolean", "expression
 class FormField:
     """A field of a form: the keys that lead to it in the file, and how it is shown and filled in.
 
-    `default` is what it is where the file does not say it; fields of the group `more` are rare.
+    `default` is its value if the file has none. The group `more` is for rare fields.
     """
 
     field: tuple[str, ...]
@@ -57,7 +57,7 @@ class FormField:
 
 @dataclass(slots=True)
 class Outcome:
-    """What operations came to, beside the text: who was rewired, what to select, other files."""
+    """What operations did beside the text: the rewired places, what to select, and other files."""
 
     rewired: list[Rewired] = field(default_factory=list)
     select: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A text after operations: the patches that they came to, and what else is to be known."""
+    """A text after operations, with the patches that led to it and other results."""
 
     text: str
     patches: list[Patch]
@@ -81,18 +81,18 @@ class Edited:
 class Changes:
     """The operations of one dialect on one text. A dialect adds methods: `make_add` makes `add`.
 
-    A method takes its operation, and raises EditRefused where it cannot be carried out.
+    A method takes its operation, and raises EditRefused if it cannot be carried out.
     """
 
-    # The palette: kinds of steps with the fields that a new one has, their groups and titles, what
-    # the operator must allow for them, their icons and colours, and what they are connected by.
+    # The palette: kinds of steps with the fields of a new one, their groups and titles, what the
+    # operator must allow for them, their icons and colours, and their ports.
     new: ClassVar[dict[str, Any]] = {}
     groups: ClassVar[dict[str, tuple[str, ...]]] = {}
     titles: ClassVar[dict[str, str]] = {}
     needs: ClassVar[dict[str, str]] = {}
     looks: ClassVar[dict[str, tuple[str, str]]] = {}
     ports: ClassVar[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {}
-    # What stands below all other fields of a step or of the file: what they hold.
+    # The fields that come last in a step or in the file: those that hold steps.
     last: ClassVar[tuple[str, ...]] = ()
     # The text of a new file.
     empty: ClassVar[str] = ""
@@ -101,7 +101,7 @@ class Changes:
 
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
-        """The fields of a kind of step, for forms; none where the dialect does not say."""
+        """Returns the form fields of a kind of step; none if the dialect does not define them."""
         return []
 
     def __init__(
@@ -123,11 +123,11 @@ class Changes:
 
     @classmethod
     def draw(cls, document: Document) -> Sketch:
-        """The sketch of a file; a dialect draws its own, and never raises."""
+        """Returns the sketch of a file. Each dialect draws its own, and never raises."""
         raise NotImplementedError
 
     def names_at(self, path: str) -> list[Name]:
-        """What the texts of a step may read; nothing where the dialect does not say."""
+        """Returns the names that the texts of a step may read; none if the dialect has none."""
         return []
 
     @property
@@ -137,7 +137,7 @@ class Changes:
 
     @property
     def sketch(self) -> Sketch:
-        """The picture of the text as it is by now."""
+        """The picture of the current text."""
         now = self.editor.now
         if self._sketched is None or self._sketched[0] is not now:
             self._sketched = (now, self.draw(now.document))
@@ -156,14 +156,14 @@ class Changes:
         node = self.sketch.node(path)
         if node is None:
             paths = [node.path for node in self.sketch.nodes]
-            # People name a step inside of a loop by its last name.
+            # Users often name a step inside a loop by its last name.
             inside = next((known for known in paths if known.endswith(f"/{path}")), "")
             advice = f"did you mean {inside!r}?" if inside else did_you_mean(path, paths)
             raise refuse(UNKNOWN, f"there is no step {path[:120]!r}", advice)
         return node
 
     def keys(self, at: str) -> list[str | int]:
-        """The keys that lead to a step's text; none for the workflow itself."""
+        """Returns the keys that lead to a step's text; empty for the workflow itself."""
         return list(self.node(at).where) if at else []
 
     def path(self, where: Keys) -> Path:
@@ -172,12 +172,12 @@ class Changes:
         return path
 
     def names_in(self, where: Keys) -> list[str]:
-        """The keys of a mapping that keys lead to."""
+        """Returns the keys of the mapping at `where`."""
         found = at(self.editor.now.root, *where)
         return [entry.name for entry in found] if isinstance(found, Mapping) else []
 
     def place_of(self, where: Keys) -> Rewired:
-        """The step that a text stands in, the field of it with dots between its keys, the line."""
+        """Returns the step that contains a text, its field with dots between keys, and its line."""
         now, owner = self.editor.now, self.sketch.owner(where)
         path = now.find(where) or now.find(where[:-1])
         line = now.lines.line(now.place(path).start) if path else 1
@@ -185,9 +185,9 @@ class Changes:
         return Rewired(owner.path if owner else "", ".".join(map(str, rest)), line)
 
     def respell(self, spellings: Iterable[tuple[Keys, int, int, str]]) -> None:
-        """Writes other words into texts, each from an offset to another one."""
+        """Replaces parts of texts, each from one offset to another."""
         texts: dict[Keys, str] = {}
-        # From the last one of a text to the first, so that offsets stay true.
+        # From the last part of a text to the first, so that offsets stay valid.
         for where, start, end, new in sorted(spellings, key=lambda one: one[1], reverse=True):
             text = texts.get(where) or text_of(at(self.editor.now.root, *where))
             texts[where] = text[:start] + new + text[end:]
@@ -220,7 +220,7 @@ class Changes:
         self.outcome.select = [node.path]
 
     def make_open(self, operation: Operation) -> None:
-        """Writes what stands in brackets over lines of its own."""
+        """Writes a value in brackets over several lines."""
         keys = [*self.keys(operation.at[0]), *operation.get("field", [])]
         path = self.editor.now.find(keys)
         if not path:
@@ -229,23 +229,23 @@ class Changes:
         self.outcome.select = [path for path in operation.at if path]
 
     def free_name(self, wanted: str, taken: set[str]) -> str:
-        """A name that nothing has yet: `ask`, `ask_2`, `ask_3`."""
+        """Returns a free name: `ask`, `ask_2`, `ask_3`."""
         name, number = wanted, 2
         while name in taken:
             name, number = f"{wanted}_{number}", number + 1
         return name
 
     def soundly(self, change: Callable[[], None], *, is_strict: bool = False) -> None:
-        """A change that may add no mistake, unless readers are to be left alone."""
+        """Makes a change. It may add no mistake, unless readers are left alone."""
         if self.rewires:
             self.checked(change, is_strict=is_strict)
         else:
             change()
 
     def checked(self, change: Callable[[], None], *, is_strict: bool = False) -> None:
-        """Makes a change that may add no error to the file; raises EditRefused where it does.
+        """Makes a change that may add no error to the file; raises EditRefused if it does.
 
-        A strict one may add no warning either: where texts that read nothing are only odd.
+        A strict change may also add no warning, for example about a text that reads nothing.
         """
         text = self.editor.text
         change()
@@ -263,12 +263,12 @@ class Changes:
 
 
 def _gist(diagnostic: Diagnostic) -> tuple[str, str, str]:
-    """A finding without the names and places that a change may change."""
+    """Returns a finding without the names and places that a change may change."""
     return diagnostic.severity, diagnostic.code, re.sub(r"'[^']*'|\d+", "", diagnostic.message)
 
 
 def findings(read: Callable[[], Reading]) -> list[Diagnostic]:
-    """What a reader has to say about a file: mistakes, or what is odd."""
+    """Returns the errors or warnings of a reader on a file."""
     try:
         return list(read().warnings)
     except InvalidWorkflow as fault:
@@ -283,7 +283,7 @@ def edit(
     *,
     rewires: bool = True,
 ) -> Edited:
-    """The text with all operations applied; raises EditRefused, and then nothing has changed."""
+    """Returns the text after all operations. If it raises EditRefused, nothing changed."""
     dialect, changes = open_text(text, file, files, rewires=rewires)
     for number, operation in enumerate(operations):
         try:
@@ -311,7 +311,7 @@ def edit(
 def open_text(
     text: str, file: str, files: SourceFiles, *, rewires: bool = True
 ) -> tuple[str, Changes]:
-    """The dialect of a text, and what changes it; raises EditRefused where it cannot be read."""
+    """Returns the dialect and the changes of a text; raises EditRefused if it cannot be read."""
     try:
         editor = Editor(
             text,
@@ -331,7 +331,7 @@ def open_text(
 
     def check(source: str) -> list[Diagnostic]:
         if source == editor.text:
-            # It is read already, which takes most of the time.
+            # The text is parsed already, which takes most of the time.
             return findings(lambda: reader.read(editor.now.document, changes.files_beside))
         return findings(lambda: read_workflow(source, file, changes.files))
 
@@ -349,7 +349,7 @@ def parsed(text: str, file: str) -> Document:
 
 
 def changes_of(dialect: str) -> type[Changes]:
-    """What changes the files of a dialect; raises UsageError where nothing does."""
+    """Returns the class that changes files of a dialect; raises UsageError if it has no class."""
     plugins = dialects()
     reference = _editing(dialect) if plugins.has(dialect) else ""
     if not reference:
@@ -364,7 +364,7 @@ def _editing(dialect: str) -> str:
 
 
 def palette(dialect: str) -> dict[str, Any]:
-    """The palette of a dialect, as the page gets it."""
+    """Returns the palette of a dialect as JSON for the page."""
     changes = changes_of(dialect)
     return {
         "groups": [

@@ -1,4 +1,4 @@
-"""The operations, closed: their words, and the fields that each of them takes."""
+"""The operations, a closed list: their words, and the fields that each of them takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAYBE: tuple[type, ...] = (str, type(None))
 _NUMBER: tuple[type, ...] = (int, float)
 _PLACE = {"case": _MAYBE, "after": _MAYBE, "place": (dict,)}
 _ENDS = {"from*": (dict,), "to*": (dict,), "kind": _TEXT, "field": (list,), "name": _TEXT}
-# By operation: its fields with their types; those with a star must be given.
+# The fields of each operation with their types; those with a star are required.
 _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "set": {"at*": _TEXT, "field*": (list,), "value*": (object,)},
     "unset": {"at*": _TEXT, "field*": (list,)},
@@ -42,7 +42,7 @@ OPERATIONS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation; `fields` has what was given, each of the type that it must have."""
+    """One operation; `fields` has the given values, each of the right type."""
 
     word: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -52,13 +52,13 @@ class Operation:
 
     @property
     def at(self) -> list[str]:
-        """The paths of the steps that it is about."""
+        """The paths of the steps that the operation changes."""
         written = self.fields.get("at", "")
         return [written] if isinstance(written, str) else written
 
 
 def read_operations(written: Sequence[Mapping[str, Any]]) -> list[Operation]:
-    """Checks operations as they come from outside; raises UsageError at the first wrong one."""
+    """Checks operations from outside; raises UsageError at the first wrong one."""
     if len(written) > OPERATIONS_MAX:
         raise UsageError(f"at most {OPERATIONS_MAX} operations are applied at once")
     return [_read(number, operation) for number, operation in enumerate(written)]
@@ -96,5 +96,5 @@ def _fits(value: Any, types: tuple[type, ...]) -> bool:
 
 
 def refuse(code: str, message: str, advice: str = "") -> EditRefused:
-    """What is raised where the reason has no place in the text."""
+    """Returns the error to raise if the reason has no place in the text."""
     return EditRefused(Diagnostic(code, message, help=advice))

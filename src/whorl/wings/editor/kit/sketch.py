@@ -1,4 +1,4 @@
-"""A sketch: the picture of a file in the making, from its tree alone, valid or not."""
+"""A sketch: the picture of a file that is being edited, from its tree alone, valid or not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EdgeKind = Literal["order", "data", "feedback", "branch"]
 class SketchNode:
     """A step as it is drawn; `where` are the keys that lead to its text.
 
-    `slots` says for each place inside that holds steps (a case, or nothing) which keys lead there.
+    `slots` has the keys of each place inside that holds steps, by case ("" without a case).
     """
 
     path: str
@@ -53,18 +53,18 @@ class SketchNode:
 
     @property
     def name(self) -> str:
-        """What it is called, where that is a part of its path."""
+        """The last part of its path."""
         return self.path.rpartition("/")[2]
 
     @property
     def key(self) -> str:
-        """The key of its text, where it stands in a mapping."""
+        """The key of its text, if the text is in a mapping."""
         return str(self.where[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class SketchEdge:
-    """A connection of two steps; `where` leads to its text, where it has one of its own."""
+    """A connection of two steps; `where` leads to its text if it has one of its own."""
 
     source: str
     target: str
@@ -93,22 +93,22 @@ class Sketch:
         return self._by_path.get(path)
 
     def at(self, where: Keys) -> SketchNode | None:
-        """The step whose text stands right there."""
+        """Returns the step whose text is at exactly these keys."""
         return self._by_keys.get(where)
 
     def owner(self, where: Keys) -> SketchNode | None:
-        """The innermost step that a text stands in; none for what the workflow says itself."""
+        """Returns the innermost step that contains a text, or None for a field of the workflow."""
         around = (self.at(where[:length]) for length in range(len(where), 0, -1))
         return next((node for node in around if node is not None), None)
 
     def inside(self, path: str) -> list[SketchNode]:
-        """The steps right inside of a holder; an empty path is the workflow."""
+        """Returns the steps directly inside a holder; an empty path is the workflow."""
         return [node for node in self.nodes if node.parent == path]
 
 
 @dataclass(frozen=True, slots=True)
 class Rewired:
-    """A place that reads a step; of an operation, one that was patched."""
+    """A place that reads a step; in the result of an operation, a place that was patched."""
 
     path: str
     field: str
@@ -117,9 +117,9 @@ class Rewired:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What an expression can read, spelled as it is written there.
+    """A name that an expression can read, spelled as in a text.
 
-    `step` is the path of the step that gives it, and empty for what the workflow or a loop gives.
+    `step` is the path of the step that gives it; empty if the workflow or a loop gives it.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Name:
 
 
 def at(value: Value | None, *keys: str | int) -> Value | None:
-    """What keys lead to, if it is there."""
+    """Returns the value that keys lead to, or None if it does not exist."""
     for key in keys:
         if isinstance(value, Mapping) and isinstance(key, str):
             value = value.get(key)
@@ -141,12 +141,12 @@ def at(value: Value | None, *keys: str | int) -> Value | None:
 
 
 def text_at(value: Value | None, *keys: str | int) -> str:
-    """The text that keys lead to; empty where there is none."""
+    """Returns the text that keys lead to, or "" if they lead to none."""
     return text_of(at(value, *keys))
 
 
 def scalars(value: Value | None, where: Keys = ()) -> Iterator[tuple[Keys, Scalar]]:
-    """All scalars below a value, with the keys that lead to them."""
+    """Yields all scalars below a value, with the keys that lead to them."""
     match value:
         case Scalar():
             yield where, value
@@ -159,31 +159,31 @@ def scalars(value: Value | None, where: Keys = ()) -> Iterator[tuple[Keys, Scala
 
 
 def joined(parent: str, name: str) -> str:
-    """The path of a step, spelled as the addresses of events are."""
+    """Returns the path of a step, spelled like the addresses of events."""
     escaped = _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", name)
     return f"{parent}/{escaped}" if parent else escaped
 
 
 def is_in(path: str, holder: str) -> bool:
-    """Whether a path is that of a step or of something inside of it."""
+    """Returns whether a path is that of a step or of something inside it."""
     return path == holder or path.startswith(f"{holder}/")
 
 
 def holders(path: str) -> list[str]:
-    """A path with all paths around it, the outermost first."""
+    """Returns a path with all paths around it, the outermost first."""
     parts = path.split("/")
     return ["/".join(parts[: length + 1]) for length in range(len(parts))] if path else []
 
 
 def number_pair(value: Value | None, *names: str) -> tuple[float, float] | None:
-    """Two numbers of an object, such as x and y."""
+    """Returns two numbers of an object, such as x and y."""
     parts = [part.value for name in names if isinstance(part := at(value, name), Scalar)]
     numbers = [part for part in parts if isinstance(part, int | float)]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
 def unique_path(taken: set[str], path: str) -> str:
-    """The path of a step; two of one name in two cases are told apart by a number."""
+    """Returns a unique path of a step: the same name in two cases gets a number."""
     found, number = path, 2
     while found in taken:
         found, number = f"{path}~{number}", number + 1
@@ -192,7 +192,7 @@ def unique_path(taken: set[str], path: str) -> str:
 
 
 def as_json(sketch: Sketch, text: Text) -> dict[str, Any]:
-    """A sketch as the page gets it, with the stretch of the text that each part has."""
+    """Returns a sketch as JSON for the page, with the lines of each part."""
     return {
         "nodes": [_node_json(node, text) for node in sketch.nodes],
         "edges": [_edge_json(edge, text) for edge in sketch.edges],
@@ -201,7 +201,7 @@ def as_json(sketch: Sketch, text: Text) -> dict[str, Any]:
 
 
 def _own_fields(sketch: Sketch, text: Text) -> dict[str, Json]:
-    """What the file says about itself, beside its steps and their connections."""
+    """Returns the file's own fields, beside its steps and their connections."""
     places = [*(node.where for node in sketch.nodes), *(edge.where for edge in sketch.edges)]
     parts = {where[0] for where in places if where}
     root = text.root if isinstance(text.root, Mapping) else ()
@@ -241,7 +241,7 @@ def _edge_json(edge: SketchEdge, text: Text) -> dict[str, Any]:
 
 
 def span_json(text: Text, where: Keys) -> dict[str, int] | None:
-    """From which to which line an entry stands, with its column."""
+    """Returns the first and the last line of an entry, with its column."""
     path = text.find(where)
     if not path:
         return None
@@ -251,7 +251,7 @@ def span_json(text: Text, where: Keys) -> dict[str, int] | None:
 
 
 def path_at(sketch: Sketch, text: Text, span: Span) -> str | None:
-    """The innermost step whose text holds a place."""
+    """Returns the innermost step whose text contains a place."""
     at, found = text.lines.offset(span), []
     for node in sketch.nodes:
         path = text.find(node.where)

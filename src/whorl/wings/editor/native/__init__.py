@@ -1,1 +1,1 @@
-"""The native format in an editor: its picture, and what operations do to its text."""
+"""The native format in an editor: its picture, and how operations change its text."""

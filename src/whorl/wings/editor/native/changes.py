@@ -1,4 +1,4 @@
-"""What operations do to the text of a native file: the order of the file is the order of work."""
+"""How operations change the text of a native file: the order of the file is the order of work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NativeChanges(Changes):
         return names_at(self, path)
 
     def slot(self, into: str, case: str | None = None) -> Keys:
-        """The keys of the steps inside of a holder, or of the workflow."""
+        """Returns the keys of the steps inside a holder, or in the workflow."""
         if not into:
             return ("steps",)
         node = self.node(into)
@@ -54,7 +54,7 @@ class NativeChanges(Changes):
         return node.slots[wanted]
 
     def index_in(self, where: Keys, operation: Operation) -> int:
-        """Where in a block something goes: behind a step, first (null), or last."""
+        """Returns the index for a step in a block: behind another step, first (null), or last."""
         names = self.names_in(where)
         if "after" not in operation.fields:
             return len(names)
@@ -67,7 +67,7 @@ class NativeChanges(Changes):
         return names.index(name) + 1
 
     def put_in(self, where: Keys, index: int, what: Piece | tuple[str, Json]) -> None:
-        """Puts a piece or a new step into a block; a block that is missing is made."""
+        """Puts a piece or a new step into a block, and creates the block if it is missing."""
         editor = self.editor
         if editor.now.find(where) is None:
             editor.set(list(where), {})
@@ -77,7 +77,7 @@ class NativeChanges(Changes):
             editor.paste(self.path(where), index, what)
 
     def selected(self, operation: Operation) -> list[SketchNode]:
-        """The steps that an operation is about, all of one block, in its order."""
+        """Returns the steps of an operation, all of one block, in its order."""
         nodes = [self.node(path) for path in dict.fromkeys(operation.at)]
         if not nodes or len({node.where[:-1] for node in nodes}) > 1:
             raise refuse(UNKNOWN, "the steps do not all have the same parent")
@@ -85,7 +85,7 @@ class NativeChanges(Changes):
         return sorted(nodes, key=lambda node: names.index(node.key))
 
     def neighbours(self, operation: Operation) -> list[SketchNode]:
-        """The same, where nothing may stand between them."""
+        """Returns the same steps, which must be next to each other."""
         nodes = self.selected(operation)
         names = self.names_in(nodes[0].where[:-1])
         first = names.index(nodes[0].key)
@@ -148,7 +148,7 @@ class NativeChanges(Changes):
     def _relocate(
         self, nodes: list[SketchNode], into: str, where: Keys, operation: Operation
     ) -> dict[str, str]:
-        """Moves steps into a block; gives their new paths by the old ones."""
+        """Moves steps into a block; returns their new paths by the old ones."""
         moved: dict[str, str] = {}
         last = ""
         for node in nodes:
@@ -231,7 +231,7 @@ class NativeChanges(Changes):
         self.editor.set(list(where), value, before=self.last)
 
     def _leads_to(self, source: str, target: str) -> bool:
-        """Whether a step waits for another one, directly or through others."""
+        """Returns whether a step waits for another one, directly or through others."""
         reached, queue = {source}, [source]
         while queue:
             name = queue.pop()
@@ -242,7 +242,7 @@ class NativeChanges(Changes):
         return target in reached
 
     def _feed_back(self, operation: Operation, source: SketchNode, loop: SketchNode) -> None:
-        """What a step gives is carried into the next iteration of the loop around it."""
+        """Carries the result of a step into the next iteration of the loop around it."""
         if loop.kind != "repeat" or not source.path.startswith(f"{loop.path}/"):
             message = "feedback goes from a step to the loop around it"
             self.refuse_at(CONNECTED, message, loop.where)

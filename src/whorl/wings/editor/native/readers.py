@@ -1,4 +1,4 @@
-"""Who names which step of a native file, by the reader's own scopes, and how all of them follow."""
+"""The places that read each step of a native file, by the reader's scopes; edits rewire them."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ _LEAVE = "change the reader first, or use `readers: leave`"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place that names steps: each of `chain` stands in the result of the one before.
+    """A place that names steps: each of `chain` is in the result of the one before.
 
-    In a text `spans` are the offsets of the names; `is_fixed` means that tokens stand before them
-    (`results`, `previous`), `loop` is the one whose iterations are read. A field that is a name, or
-    has names as keys, has its own `word`: `after`, `until`, `break` or `continue`.
+    In a text `spans` are the offsets of the names. `is_fixed`: tokens such as `results` come before
+    them. `loop` is the one whose iterations are read. A field that is a name, or has names as keys,
+    has its own `word`: `after`, `until`, `break` or `continue`.
     """
 
     where: Keys
@@ -81,7 +81,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class NamePlace:
-    """A name that a text reads: where, from which step, and whose it is, where a node's."""
+    """A name that a text reads: its place, the reading step, and the node that gives it, if any."""
 
     where: Keys
     viewer: str
@@ -93,8 +93,8 @@ class NamePlace:
 class Reading:
     """One reading of a file: what each of its texts and fields names, as far as it can be read.
 
-    `implicit` are the steps that are read without being named, each with who reads it: a loop whose
-    conditions are about its last step, or the workflow, whose result is that of its last one.
+    `implicit` are steps that are read without being named, each with its reader: a loop with
+    conditions on its last step, or the workflow, whose result is that of its last step.
     """
 
     def __init__(self, changes: Changes) -> None:
@@ -104,7 +104,7 @@ class Reading:
         self.implicit: list[tuple[str, str]] = []
         self.paths: dict[int, str] = {}
         self.workflow: ir.Workflow | None = None
-        # What is read of all iterations at once may name steps in ways that are not seen.
+        # Texts that read all iterations at once may name steps in ways that are not found.
         self._vague: list[tuple[Keys, str]] = []
         self._moved: dict[str, str] = {}
         with suppress(InvalidWorkflow):
@@ -145,7 +145,7 @@ class Reading:
             self.references.append(Reference(where, viewer, chain, spans, is_fixed, around))
 
     def check_vague(self, paths: Iterable[str]) -> None:
-        """Refuses where an expression over all iterations may read one of the steps."""
+        """Refuses if an expression over all iterations may read one of the steps."""
         for where, loop in self._vague:
             names = [path.rpartition("/")[2] for path in paths if is_in(path, loop)]
             if any(name in text_of(at(self._root, *where)) for name in names):
@@ -159,10 +159,10 @@ class Reading:
         return None if value is None else value.span
 
     def rewire(self, moved: dict[str, str], *, gone: str = "") -> None:
-        """Changes all that names steps which have another path by now.
+        """Changes all texts and fields that name a step whose path has changed.
 
-        What a step that is `gone` has said itself is gone with it; of one that is removed, with all
-        inside of it, orders that name it are taken back.
+        The texts inside a step that is `gone` go with it. If the step is removed with its content,
+        orders that name it are deleted.
         """
         self._moved = moved
         kept = [e for e in self.references if not gone or not is_in(self._now(e.viewer), gone)]
@@ -190,14 +190,14 @@ class Reading:
             self._check_capture()
 
     def _check_capture(self) -> None:
-        """Refuses a change after which a text would read a step that it has not read before."""
+        """Refuses a change after which a text would read another step than before."""
         read = {(self._keys(e.where), self._now(e.target)) for e in self.references if e.spans}
         known = {"", *(self._now(node.path) for node in self._sketch.nodes)}
         after = Reading(self._changes)
         for each in after.references:
             if not each.spans or (each.where, each.target) in read:
                 continue
-            # What a new step says itself is meant as it is.
+            # The texts of a new step are meant as they are.
             if self._changes.place_of(each.where).path in known:
                 message = f"{each.viewer or 'the workflow'} would read {each.target} instead"
                 span = after._span(each.where)
@@ -205,32 +205,32 @@ class Reading:
                 raise EditRefused(Diagnostic(READ, message, place, "", "choose another name"))
 
     def _list(self, references: list[Reference]) -> None:
-        """Lists places that were changed, or left, each with the line that it has by now."""
+        """Lists places that were changed, or left, each with its current line."""
         for where in dict.fromkeys(each.where for each in references):
             self._changes.outcome.rewired.append(self._changes.place_of(self._keys(where)))
 
     def _now(self, path: str) -> str:
-        """The path that a step has by now."""
+        """Returns the current path of a step."""
         for old, new in self._moved.items():
             if is_in(path, old):
                 return new + path[len(old) :]
         return path
 
     def _keys(self, where: Keys) -> Keys:
-        """The keys that lead to a text by now."""
+        """Returns the current keys of a text."""
         owner = self._sketch.owner(where)
         now = owner and self._changes.sketch.node(self._now(owner.path))
         return (*now.where, *where[len(owner.where) :]) if owner and now else where
 
     def _spelling(self, reference: Reference) -> tuple[int, int, str] | None:
-        """What of a text is replaced by what, so that it reads the same steps as before."""
+        """Returns the part of a text to replace and its new words, which read the same steps."""
         spans, text = reference.spans, text_of(at(self._root, *reference.where))
         old, new = [name_of(step, self._sketch) for step in reference.chain], self._names(reference)
         if old == new:
             return None
         least = min(len(old), len(new))
         first = next((i for i in range(least) if old[i] != new[i]), least)
-        # Where another name comes first, the one that was first is spelled anew.
+        # If another name now comes first, the old first name is spelled again.
         rest = least - (first or int(len(old) != len(new)))
         behind = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
         replaced, names = spans[first : len(old) - behind], new[first : len(new) - behind]
@@ -244,7 +244,7 @@ class Reading:
         return start, end, spelled(names, is_first=not first and not reference.is_fixed)
 
     def _names(self, reference: Reference) -> list[str]:
-        """How a step is named from where it is read: through the loops that close it off."""
+        """Returns the names that lead from a reader to a step, through the loops around it."""
         after, target = self._changes.sketch, self._now(reference.target)
         if reference.loop and not is_in(target, self._now(reference.loop)):
             self.refuse(reference.where, f"{reference} of an earlier iteration")
@@ -260,10 +260,10 @@ class Reading:
         return [*names, name_of(target, after)]
 
     def _rename(self, reference: Reference) -> bool:
-        """Writes the name that a step has by now into a field; whether it is another one."""
+        """Writes the current name of a step into a field; returns whether it is a new one."""
         target = self._now(reference.target)
         if reference.word == "after":
-            # Who waits for a step waits for what holds it beside the one that waits.
+            # A step that waits for another one waits for the holder of that step in its own block.
             block = self._now(reference.viewer).rpartition("/")[0]
             beside = (each for each in holders(target) if each.rpartition("/")[0] == block)
             target = next(beside, target)
@@ -275,7 +275,7 @@ class Reading:
 
 
 def rename_in_field(changes: Changes, where: Keys, name: str, is_key: bool) -> None:
-    """Writes another name into a field that names steps; one that is there already is enough."""
+    """Writes another name into a field that names steps, but does not repeat a name in it."""
     editor = changes.editor
     holder = at(editor.now.root, *where[:-1])
     if isinstance(holder, Sequence) and name in texts_of(holder):
@@ -289,18 +289,18 @@ def rename_in_field(changes: Changes, where: Keys, name: str, is_key: bool) -> N
 
 
 def name_of(path: str, sketch: Sketch) -> str:
-    """The name of a step as it is written."""
+    """Returns the name of a step as it is written."""
     node = sketch.node(path)
     return path.rpartition("/")[2] if node is None else node.key
 
 
 def _address(path: str) -> str:
-    """The path of a node without the slots of branches that it stands in, as pictures have it."""
+    """Returns the path of a node as pictures spell it, without the slots of branches."""
     return "/".join(joined("", part.partition("@")[0]) for part in path.split("/"))
 
 
 def _tokens(text: str, offset: int, use: NameUse) -> list[tuple[int, int]]:
-    """Where a name and each key of its path stand in a text, with dots and brackets."""
+    """Returns the spans of a name and of each key of its path in a text, with dots and brackets."""
     found = _NAME.match(text, offset)
     if found is None or found.group() != use.name:
         return []
@@ -314,14 +314,14 @@ def _tokens(text: str, offset: int, use: NameUse) -> list[tuple[int, int]]:
 
 
 def check_name(changes: Changes, name: str, where: Keys) -> None:
-    """Refuses a name that no step can have."""
+    """Refuses an invalid name of a step."""
     if name in RESERVED or not _STEP.fullmatch(name) or len(name) > NAME_MAX:
         advice = "letters, digits, '_' and '-', beginning with a letter"
         changes.refuse_at(TAKEN, f"a step cannot be called {name[:60]!r}", where, advice)
 
 
 def spelled(names: list[str], *, is_first: bool = True) -> str:
-    """Names as an expression spells them, one in the result of the other."""
+    """Returns names as an expression spells them, each in the result of the one before."""
     text = "".join(f".{name}" if _PLAIN.fullmatch(name) else f"['{name}']" for name in names)
     if not is_first:
         return text
@@ -329,7 +329,7 @@ def spelled(names: list[str], *, is_first: bool = True) -> str:
 
 
 def _named_in(node: SketchNode) -> Iterator[Reference]:
-    """The steps that the fields of a step name by themselves."""
+    """Yields the steps that the fields of a step name, without its texts."""
     step, where, path = node.value, node.where, node.path
     yield from _names_of(at(step, "after"), (*where, "after"), path, node.parent, "after")
     for word in ("break", "continue"):
@@ -343,7 +343,7 @@ def _named_in(node: SketchNode) -> Iterator[Reference]:
 def _names_of(
     value: Value | None, where: Keys, viewer: str, holder: str, word: str
 ) -> Iterator[Reference]:
-    """A name, a list of names, or names as keys."""
+    """Yields the references of a name, a list of names, or names as keys."""
     match value:
         case Scalar() if isinstance(value.value, str):
             yield Reference(where, viewer, (joined(holder, value.value.strip()),), word=word)
@@ -357,7 +357,7 @@ def _names_of(
 
 
 def _named_by(value: Value | None, where: Keys, loop: str) -> Iterator[Reference]:
-    """The steps of a loop's body that its conditions name without an expression."""
+    """Yields the steps of a loop's body that its conditions name without an expression."""
     if isinstance(value, Sequence):
         for index, item in enumerate(value):
             yield from _named_by(item, (*where, index), loop)
@@ -371,7 +371,7 @@ def _named_by(value: Value | None, where: Keys, loop: str) -> Iterator[Reference
             yield from _names_of(at(entry.value, "of"), (*inner, "of"), loop, loop, "until")
 
 
-# What the texts of a step may read, by the reader's own scopes.
+# The names that the texts of a step may read, by the scopes of the reader.
 
 _FACTS = cast("list[tuple[str, Fact]]", list(FACTS.items()))
 _DEEP_MAX = 3
@@ -379,9 +379,9 @@ _WORDS = {"string": "text", "integer": "number", "array": "list", "plain": "any"
 
 
 def names_at(changes: Changes, path: str) -> list[Name]:
-    """The names that a step sees, those nearest to it first; of a loop, those that its body sees.
+    """Returns the names that a step sees, the nearest first; for a loop, those that its body sees.
 
-    An empty path is the end of the workflow, where its outputs are.
+    An empty path is the end of the workflow, with its outputs.
     """
     reading = Reading(changes)
     workflow = reading.workflow
@@ -410,7 +410,7 @@ def _seen(view: View) -> Iterator[tuple[str, Node | None, Shape | None]]:
     for name in dict.fromkeys(view.names()):
         yield name, view.origin(name), view.find(name)[1]
     for loop in view.holders():
-        # The facts of a loop are bound where they are read; all of them can be.
+        # The facts of a loop are bound when they are read, so that all are available.
         if isinstance(loop, ir.Loop):
             yield from ((name, loop, view.shapes.of_fact(loop, fact)) for name, fact in _FACTS)
 
@@ -422,7 +422,7 @@ def _schema(node: Node | None) -> Json:
 def _parts(
     parts: list[str], shape: Shape | None, node: Node | None, schema: Json
 ) -> Iterator[tuple[list[str], str]]:
-    """A name and what is known to be inside of it, each with its type."""
+    """Yields a name and its known inner names, each with its type."""
     known = schema if isinstance(schema, dict) else {}
     word = known.get("type") or (shape.kind if shape is not None else "any")
     yield parts, _WORDS.get(str(word), str(word))

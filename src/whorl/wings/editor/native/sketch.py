@@ -48,7 +48,7 @@ class _Drawing:
         self, steps: Value | None, where: Keys, address: str, parent: str, case: str | None,
         *, is_ordered: bool = True,
     ) -> list[str]:  # fmt: skip
-        """Draws the steps of a block, and what holds them together; gives their paths."""
+        """Draws the steps of a block and their connections; returns their paths."""
         paths: dict[str, str] = {}
         for entry in steps if isinstance(steps, Mapping) else ():
             if entry.name in paths:
@@ -99,7 +99,7 @@ class _Drawing:
 
 
 def slots_of(step: Value | None, kind: str, where: Keys) -> dict[str, Keys]:
-    """Where the steps inside of a step stand, by case; those without a case under nothing."""
+    """Returns the keys of the steps inside a step, by case; "" is for steps without a case."""
     match kind:
         case "repeat":
             return {"": (*where, "repeat", "steps")}
@@ -122,18 +122,18 @@ def slots_of(step: Value | None, kind: str, where: Keys) -> dict[str, Keys]:
 
 
 def _body(value: Value | None, where: Keys) -> Keys:
-    """Steps stand right in their place, or under `steps` with what else is said about them."""
+    """Returns the keys of steps, which are directly in their place or under `steps`."""
     return (*where, "steps") if at(value, "steps") is not None else where
 
 
-# What can be added to a native file: the kinds of steps, and their forms from the own table.
+# What can be added to a native file: the kinds of steps, with forms from the format's own table.
 
 
 class _Shown(NamedTuple):
     """A kind as the palette shows it: group, title, icon and colour, the fields of a new step.
 
-    `gives` are the parts that all results of the kind have, for feeding one of them back; steps are
-    connected as wholes. `needs` is what the operator must allow.
+    `gives` are the parts of all results of the kind, for feeding one of them back. Connections are
+    between whole steps. `needs` is what the operator must allow.
     """
 
     group: str
@@ -238,9 +238,9 @@ _LABELS = {
     "stop": "End with",
 }
 _LONG = frozenset({"ask", "prompt", "system", "run", "approve", "description"})
-# Whatever holds steps is drawn, and is in no form.
+# Fields that hold steps are drawn, and are not in a form.
 _HELD = frozenset({"steps", "repeat", "together", "then", "else", "choose"})
-# By form: the widget that it is edited with, the first that fits.
+# The widgets by form; the first that fits is used.
 _WIDGETS: tuple[tuple[tuple[type[Form], ...], Widget], ...] = (
     ((forms.Choice,), "choice"),
     ((forms.Boolean,), "boolean"),
@@ -251,7 +251,7 @@ _WIDGETS: tuple[tuple[tuple[type[Form], ...], Widget], ...] = (
 
 
 def form_of(kind: str) -> list[FormField]:
-    """The fields of a kind: its own ones first, then those that all steps have."""
+    """Returns the fields of a kind: first its own, then those of all steps."""
     table = KINDS[kind]
     names = sorted(table.fields, key=lambda name: name in COMMON and name != kind)
     made = list(_fields(names, table.fields, forms.defaults(table.node)))
@@ -277,7 +277,7 @@ def _field(keys: tuple[str, ...], field: Field, default: Json) -> FormField:
     form: Form | None = field.form
     if isinstance(form, forms.OneOf):
         first = form.forms[0]
-        # A truth value that may also be something else is no box to tick.
+        # A truth value that may also be something else gets no tick box.
         form = None if isinstance(first, forms.Boolean) else first
     widget: Widget = next((word for kinds, word in _WIDGETS if isinstance(form, kinds)), "json")
     if name == "until":
@@ -298,7 +298,7 @@ def _field(keys: tuple[str, ...], field: Field, default: Json) -> FormField:
 
 
 def _default(field: Field, usual: Any) -> Json:
-    """What a field is where the file does not say it, if that is a plain value."""
+    """Returns the default of a field, or None if it is not a plain value."""
     value = usual.get(field.attribute, MISSING)
     value = getattr(value, "iterations", getattr(value, "action", value))
     return value if isinstance(value, str | int | float) and value != "" else None

@@ -1,7 +1,7 @@
-"""A step goes to a file of its own, which is called instead, and comes back: two texts change.
+"""Moves a step to a file of its own and calls that file instead, or the reverse. Two texts change.
 
-What it reads from outside are the inputs of the new file, under the names that it reads it by, so
-its lines go there as they are; its result is the output.
+The names that the step reads from outside become the inputs of the new file, so that its lines
+stay as they are. Its result is the output.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from whorl.source import Json, Value
     from whorl.wings.editor.kit.sketch import Keys
 
-# What a file says for all of its steps; and what of a step would mean another thing elsewhere.
+# The fields of a file for all its steps; and the steps that would change their meaning elsewhere.
 _SHARED = ("model", "system")
 _OUTSIDE = {"set": "sets a variable of the run", "stop": "ends the run"}
-# The output that is all of a step.
+# The name of the output that is the whole result of a step.
 _WHOLE = "result"
 _HEAD = ("whorl", "name", "description", "inputs", "steps", "outputs")
-# A text that is one name, with what is read of it.
+# A text that is one name, with the keys that are read of it.
 _CHAIN = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*\}\}")
 
 
 def extract(changes: Changes, node: SketchNode, file: str) -> None:
-    """Moves a step to a new file, and calls that in its place."""
+    """Moves a step to a new file, and calls the file in its place."""
     if not file.endswith(ENDINGS) or file.startswith("/") or ".." in file.split("/"):
         message = f"{file[:120]!r} is not a valid name for a new file"
         raise refuse(UNAVAILABLE, message, "such as body.yaml")
@@ -72,7 +72,7 @@ def extract(changes: Changes, node: SketchNode, file: str) -> None:
         new = _new_file(file, {**head, "steps": {}, "outputs": outputs})
         new.paste(new.now.find(("steps",)) or (), 0, piece)
         new.verify()
-        # What follows reads the file with the new one beside it.
+        # The next edits read the file with the new one beside it.
         changes.outcome.others[file] = new.text
         changes.files = UnsavedFiles(changes.files, changes.file, {file: new.text})
         made = editor.insert(changes.path(block), index, node.key, step, instead=piece)
@@ -92,7 +92,7 @@ def _new_file(file: str, value: dict[str, Json]) -> Editor:
 
 
 def _text_of_file(changes: Changes, node: SketchNode, file: str) -> str | None:
-    """The text of a file beside the one that is edited; None where it cannot be read."""
+    """Returns the text of a file beside the edited one, or None if it cannot be read."""
     value = at(changes.editor.now.root, *node.where)
     assert value is not None
     try:
@@ -102,12 +102,12 @@ def _text_of_file(changes: Changes, node: SketchNode, file: str) -> str | None:
 
 
 def _refuse(changes: Changes, where: Keys, why: str) -> NoReturn:
-    """What cannot go to another file, or come from one, without being another thing there."""
+    """Refuses a part that would change its meaning in the other file."""
     changes.refuse_at(READ, why, where, "change that part first, or copy it as text")
 
 
 class _Leaving:
-    """A step that goes to another file: what it reads, and who reads it."""
+    """A step that moves to another file, with the names that it reads, and its readers."""
 
     def __init__(self, changes: Changes, node: SketchNode) -> None:
         self._changes, self._node, self._sketch = changes, node, changes.sketch
@@ -116,7 +116,7 @@ class _Leaving:
         if self._reading.workflow is None:
             self._refuse(node.where, "the file has mistakes, so its names are not known")
         viewers = {viewer for viewer, path in self._reading.implicit if self._holds(path)}
-        # Whether it is what the workflow gives, where that says nothing else.
+        # Whether the step's result is that of the workflow, which names none.
         self._is_result = "" in viewers
         self._check_step()
         for viewer in viewers - {""}:
@@ -133,7 +133,7 @@ class _Leaving:
         return is_in(path, self._node.path)
 
     def _check_step(self) -> None:
-        """Refuses what would mean another thing in a file of its own."""
+        """Refuses a step that would change its meaning in a file of its own."""
         own = self._node
         for node in self._sketch.nodes:
             if self._holds(node.path) and node.kind in _OUTSIDE:
@@ -143,14 +143,14 @@ class _Leaving:
         if "{{" in text_of(at(self._root, "system")):
             self._refuse(("system",), "the system prompt reads values of the run")
         for each in self._reading.references:
-            # Others are named only in the order that the call takes over.
+            # Other steps may be named only in the order, which the call keeps.
             is_inside = self._holds(each.viewer)
             is_known = each.word == "after" and (each.viewer == own.path or not is_inside)
             if each.word and is_inside != self._holds(each.target) and not is_known:
                 self._refuse(each.where, str(each))
 
     def _outside_readers(self) -> Iterator[tuple[Reference, int]]:
-        """The texts that read the step from outside, with which of their names is the first."""
+        """Yields the texts outside that read the step, with the index of the first name in it."""
         for each in self._reading.references:
             inside = [index for index, step in enumerate(each.chain) if self._holds(step)]
             if each.spans and inside and not self._holds(each.viewer):
@@ -168,13 +168,13 @@ class _Leaving:
             inner = None if step == own.path else self._changes.node(step)
             if inner is None:
                 continue
-            # A step that may be skipped is nothing outside, and in an output it is null.
+            # A skipped step is missing outside, but is null in an output.
             is_skipped = inner.kind != "if" and at(inner.value, "if")
             if is_skipped or inner.parent != own.path or own.kind != "together":
                 self._refuse(reader.where, f"{reader.viewer or 'the workflow'} reads {step}")
 
     def inputs(self) -> dict[str, Json]:
-        """What the step reads from outside, with types where the file says them."""
+        """Returns the inputs that the step reads from outside, with types if the file has them."""
         assert self._reading.workflow is not None
         known = {port.name for port in self._reading.workflow.inputs}
         found: dict[str, Json] = {}
@@ -192,7 +192,7 @@ class _Leaving:
         return found
 
     def rewire(self) -> None:
-        """Readers read what the call gives; the workflow's own result names it."""
+        """Lets readers read the outputs of the call, also the workflow's own result."""
         self._changes.respell(self._spelling(*each) for each in self._readers)
         if self._is_result:
             chain = spelled([self._node.key, _WHOLE])
@@ -209,7 +209,7 @@ class _Leaving:
 
 
 def inline(changes: Changes, node: SketchNode) -> None:
-    """Puts the steps of a called file in the place of the call; the file stays as it is."""
+    """Replaces a call with the steps of the called file. The file is not changed."""
     called = _opened_call(changes, node)
     names = called.names_in(("steps",))
     name, block = node.key, node.where[:-1]
@@ -223,7 +223,7 @@ def inline(changes: Changes, node: SketchNode) -> None:
         changes.respell(outputs_read)
         waits = None if order is None else changes.editor.cut(order)
         gap = changes.editor.cut(changes.path(node.where)).gap
-        # The last one first, so that each has the blank lines before it.
+        # The last one first, so that each keeps the blank lines before it.
         steps = [called.path(("steps", step)) for step in reversed(names)]
         for offset, piece in enumerate([called.editor.cut(step) for step in steps][::-1]):
             if not offset and not gap.strip() and not piece.gap.strip():
@@ -240,7 +240,7 @@ def inline(changes: Changes, node: SketchNode) -> None:
 
 
 def _opened_call(changes: Changes, node: SketchNode) -> Changes:
-    """The changes of a called file, which are never kept: its parts are taken out."""
+    """Opens a called file for changes that are never saved: its parts are taken out."""
     file, folder = node.file, changes.file.rpartition("/")[0]
     text = _text_of_file(changes, node, file) if node.kind == "call" and file else None
     if text is None:
@@ -258,7 +258,7 @@ def _opened_call(changes: Changes, node: SketchNode) -> Changes:
 
 
 def _check_head(changes: Changes, called: Changes, node: SketchNode) -> None:
-    """Refuses a called file that says more for its steps than the file that they go to."""
+    """Refuses a called file with fields for its steps that the calling file does not have."""
     root, own = called.editor.now.root, changes.editor.now.root
     for entry in root if isinstance(root, Mapping) else ():
         outer = at(own, entry.name)
@@ -270,7 +270,7 @@ def _check_head(changes: Changes, called: Changes, node: SketchNode) -> None:
 def _inputs_given(
     changes: Changes, called: Changes, node: SketchNode
 ) -> Iterator[tuple[Keys, int, int, str]]:
-    """What the call gives, where the steps of the called file read their inputs."""
+    """Yields the values of the call for the places that read inputs in the called file."""
     reading, given = Reading(called), at(node.value, "with")
     if reading.workflow is None:
         _refuse(changes, node.where, f"{node.file} has mistakes")
@@ -288,7 +288,7 @@ def _inputs_given(
 def _outputs_read(
     changes: Changes, called: Changes, node: SketchNode
 ) -> Iterator[tuple[Keys, int, int, str]]:
-    """What the outputs of the called file are made of, where the call is read."""
+    """Yields the sources of the outputs for the places that read the call."""
     reading, outputs = Reading(changes), at(called.editor.now.root, "outputs")
     for use in reading.uses:
         if reading.paths.get(id(use.origin)) != node.path:
@@ -303,6 +303,6 @@ def _outputs_read(
 
 
 def _chain(value: Value | None) -> str:
-    """The names that a text reads, where it is nothing else."""
+    """Returns the names that a text reads if it has nothing else, or ""."""
     match = _CHAIN.fullmatch(text_of(value).strip())
     return match[1] if match else ""
