@@ -1,4 +1,4 @@
-"""Experiments on loops: trials over cases and variants, what another rule would have done."""
+"""Experiments on loops: trials over cases and variants, and the results of other stop rules."""
 
 from whorl.plugins import FileKind, Wing
 

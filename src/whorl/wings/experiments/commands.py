@@ -1,4 +1,4 @@
-"""`experiment` runs, reports and gates; `what-if` asks of other rules; `judge` of judges."""
+"""The commands `experiment` (run, report, gate), `what-if` for other rules, `judge` for judges."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.results import Study
     from whorl.wings.experiments.server_jobs import Experiments
 
-# How a command ends that a budget has stopped, and one whose gate fails.
+# The exit codes of a command that a budget has stopped, and of a gate that fails.
 PAUSED, _FAILED = 5, 1
 _ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json", "")
 _RULE = ("until", "at_most", "returns")
@@ -152,7 +152,7 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
 
     read = read_file(project, file)
     variant = options["variant"] or read.baseline
-    # What cannot be compared, or compared with, is told before anything is paid for.
+    # Errors in the comparison are reported before anything is paid for.
     before = _baseline(project, read, file, variant, against)
     done = _conducted(project, read, file, fresh=False, budget=options["budget"], is_quiet=True)
     found = done.report
@@ -160,7 +160,7 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
         before = gates.saved(replace(found, baseline=against), read)
     decided = gates.gate_of(found, read, variant, before)
     if done.paused:
-        # What is missing may decide otherwise.
+        # The missing trials may change the decision.
         trials = f"{found.done} of {plural(found.trials, 'trial')}"
         decided.reasons = [f"only {trials} done; the budget allows no more"]
         decided.verdict = "undecided"
@@ -184,7 +184,7 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
 def _baseline(
     project: Project, read: Experiment, file: str, variant: str, against: str
 ) -> dict[str, Any] | None:
-    """What a gate compares with: a saved report, or what another experiment has found.
+    """Returns what a gate compares with: a saved report, or the results of another experiment.
 
     None: another variant of the same experiment, which is run first.
     """
@@ -220,7 +220,7 @@ def _baseline(
 
 
 def _found_by(project: Project, against: str) -> dict[str, Any]:
-    """What another experiment has found so far."""
+    """Returns the results of another experiment so far."""
     from whorl.wings.experiments.gate import saved
 
     other = read_file(project, against)
@@ -305,7 +305,7 @@ def drive_command(project: Project, *, name: str) -> int:
 
 @asynccontextmanager
 async def _experiments(project: Project) -> AsyncIterator[Experiments]:
-    """The experiments that the background runs."""
+    """Opens the experiments that run in the background."""
     from whorl.providers.registry import Providers
     from whorl.services.run_driver import Driving
     from whorl.services.runs import open_runtime
@@ -323,7 +323,7 @@ async def _experiments(project: Project) -> AsyncIterator[Experiments]:
 
 
 def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: str) -> int:
-    """Leaves an experiment to a process of its own, and to servers where that one ends."""
+    """Starts a background process for an experiment. If it ends early, a server continues."""
     from whorl.interfaces.cli.commands.run import start_elsewhere
     from whorl.wings.experiments.trials import digest
 
@@ -341,7 +341,7 @@ def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: st
 
 
 def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
-    """What an experiment file comes to, and what is odd in it; its mistakes are raised."""
+    """Returns a summary and the warnings of an experiment file; raises InvalidWorkflow."""
     read = read_experiment(project, file)
     blocks = blocks_of(read, prepare(project, read), project.settings(), 1)
     found = list(warnings(trial for block in blocks for trial in block))
@@ -349,16 +349,16 @@ def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
     return f"an experiment, {counts}, {plural(read.trials, 'trial')}", found
 
 
-# Experiments from a terminal: their files, running them, and how far they are.
+# Experiments from a terminal: finding their files, running them, and showing progress.
 
 
 def read_file(project: Project, file: str) -> Experiment:
-    """The experiment of a file, or of the name that its file begins with."""
+    """Reads the experiment of a file, or of the name that its file begins with."""
     return read_experiment(project, str(_path(project, file) or file))
 
 
 def is_file(project: Project, file: str) -> bool:
-    """Whether this is a file, or the name that an experiment's file begins with."""
+    """Returns whether this is a file, or the name that an experiment's file begins with."""
     return _path(project, file) is not None
 
 
@@ -375,7 +375,7 @@ def _commands_for(file: str) -> Commands:
 def _study_of(
     project: Project, store: SqliteStore, experiment: Experiment, file: str, generation: int = 1
 ) -> Study:
-    """An experiment with its runs; commands name the file as it was given."""
+    """Returns an experiment with its runs; commands name the file as it was given."""
     from whorl.wings.experiments.results import Study
 
     of = (project, store, experiment, project.settings(), _commands_for(file))
@@ -384,9 +384,9 @@ def _study_of(
 
 @contextmanager
 def recorded(project: Project, file: str) -> Iterator[Study]:
-    """An experiment with its runs; raises UsageError X109 where there is no store yet.
+    """Opens an experiment with its runs; raises UsageError X109 if the project has no runs yet.
 
-    Without its rights a folder has other models, and so other trials: that is told as well.
+    Without its rights a folder has other models and other trials, so it must be trusted.
     """
     from whorl.services.configuration.trust import check_trusted
 
@@ -399,9 +399,9 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 
 
 class _Conducted(NamedTuple):
-    """What an experiment found, and what goes on with it.
+    """The report of an experiment, and the commands that continue it.
 
-    Where its budget has stopped it, `paused` says how far it is; `more_usd` let it go on.
+    If its budget has stopped it, `paused` has its progress; `more_usd` is enough to continue.
     """
 
     report: Report
@@ -413,7 +413,7 @@ class _Conducted(NamedTuple):
 def _conducted(
     project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
 ) -> _Conducted:
-    """Runs what is missing of an experiment; gives the report."""
+    """Runs the missing trials of an experiment; returns its report."""
     amount = _budget_of(budget, experiment)
 
     async def work() -> tuple[Progress, int]:
@@ -446,7 +446,7 @@ def _conducted(
         more_usd = study.more_usd(progress.needs_usd)
         commands = _commands_for(file)
         if fresh and not study.rows:
-            # Nothing of it has begun, so it is still to be run anew.
+            # No trial has begun, so the next command still needs `--fresh`.
             commands = replace(commands, run=commands.fresh)
         commands = commands.with_budget(more_usd, experiment.budget)
         spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
@@ -456,7 +456,7 @@ def _conducted(
 
 
 def _watcher() -> Callable[[Progress], None]:
-    """Says how far it is, at each tenth."""
+    """Returns a callback that prints the progress at each tenth."""
     began, shown = time.monotonic(), 0
 
     def watch(progress: Progress) -> None:
@@ -477,14 +477,14 @@ def _budget_of(text: str, experiment: Experiment) -> float | None:
         amount = float(text.removeprefix("+").removeprefix("$"))
     except ValueError:
         amount = math.nan
-    # As the field of the file: a number of dollars that is not negative.
+    # The same limits as for the field of the file: a number of dollars that is not negative.
     if not 0 <= amount < math.inf:
         raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5")
     return (experiment.budget or 0.0) + amount if is_more else amount
 
 
 def _to_save(file: str, save: str) -> str:
-    """How a report is saved for a gate."""
+    """Returns the advice that tells how to save a report for a gate."""
     return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
 
 
@@ -519,7 +519,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     """
     is_experiment = len(what) == 1 and is_file(project, what[0])
     if is_experiment:
-        # A wrong name is told before anything has to be run.
+        # A wrong name is reported before anything has to be run.
         read = read_file(project, what[0])
         loop_named(read, prepare(project, read), options["loop"], options["variant"])
     if bool(what) == bool(options["workflow"]):
@@ -593,7 +593,7 @@ def _of_experiment(study: Study, rule: dict[str, Any], *, as_json: bool, **optio
 
 
 def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: int) -> None:
-    """Replays some answers of a rule through the engine; raises InternalError where one differs."""
+    """Replays some answers of a rule through the engine; raises InternalError if one differs."""
     from whorl.services.runs import find_run
     from whorl.wings.experiments.what_if.query import what_if_of
 
@@ -630,7 +630,7 @@ def judge(
     """
     from whorl.wings.experiments.judge import FileLabels, check_judged, judge_of
 
-    # Wrong names, and labels that cannot be read, are told before anything has to be run.
+    # Wrong names, and unreadable labels, are reported before anything has to be run.
     read, labels, variant = read_file(project, file), None, options["variant"]
     if against not in read.graders and against.endswith(".csv"):
         labels = FileLabels(against, variant or read.baseline)

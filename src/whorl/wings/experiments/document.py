@@ -1,4 +1,4 @@
-"""Experiment files and their cases: what they may say, read with the place of every mistake."""
+"""Experiment files and their cases: their fields, read with the place of every mistake."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 CODE = "X100"
-# The variant that is always there: the file as it is.
+# The variant that every experiment has: the file without changes.
 BASE = "base"
-# What graders see of a run, and of a trial.
+# The names that graders can read, of a run and of a trial.
 RUN_FACTS = ("iterations", "exit_reason", "stopped_by", "cost_usd", "seconds", "status")
 NAMES = ("case", "inputs", "outputs", "results", "run")
-# The forms of graders by the field that tells them apart, with the fields beside it.
+# The forms of graders by the field that identifies them, with the other fields of each.
 GRADERS: dict[str, tuple[str, ...]] = {
     "equals": ("of", "ignore"),
     "judge": ("of", "votes", "model"),
@@ -46,7 +46,7 @@ GRADERS: dict[str, tuple[str, ...]] = {
     "run": (),
     "person": ("show",),
 }
-# Fields of graders whose words may be a template; all else in them is for others to read.
+# The fields of graders that may be templates; other fields are read elsewhere.
 _TEMPLATES = ("equals", "of", "judge", "ask", "with", "run", "person", "show")
 
 
@@ -60,7 +60,7 @@ Row: TypeAlias = "tuple[Any, Span]"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One row of data: inputs, and what graders want to know."""
+    """One row of data: inputs, and the values that graders need."""
 
     id: str
     row: dict[str, Any]
@@ -71,7 +71,7 @@ class Case:
 def read_cases(
     files: ProjectFiles, document: Document, value: Value, *, column: str, group: str
 ) -> list[Case]:
-    """All cases; raises InvalidWorkflow with what is wrong in them."""
+    """Returns all cases; raises InvalidWorkflow with the mistakes in them."""
     rows = _rows(files, document, value)
     if not rows:
         advice = "a header, and below it a row for each case"
@@ -129,7 +129,7 @@ def _json_lines(text: str, name: str) -> Iterator[Row]:
 
 
 def _csv_rows(text: str, name: str) -> list[Row]:
-    # A cell may be as long as the file; what others have set for the process may be less.
+    # A cell may be as long as the file; the limit of the process may be lower.
     csv.field_size_limit(max(csv.field_size_limit(), BYTES_MAX))
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[Row] = []
@@ -154,7 +154,7 @@ def _csv_rows(text: str, name: str) -> list[Row]:
 
 
 def inputs_of(workflow: Workflow, case: Case, inputs: dict[str, Any] | None) -> dict[str, Any]:
-    """What a run of a case is given: the columns of the same names, or what templates say."""
+    """Returns the inputs of a case: the columns of the same names, or filled templates."""
     if inputs is None:
         names = {port.name for port in workflow.inputs}
         return {name: value for name, value in case.row.items() if name in names and value != ""}
@@ -162,7 +162,7 @@ def inputs_of(workflow: Workflow, case: Case, inputs: dict[str, Any] | None) -> 
 
 
 def filled(value: Any, names: dict[str, Any]) -> Any:
-    """A JSON value whose texts may hold {{ }}, with these names."""
+    """Returns a JSON value with its templates filled from these names."""
     if isinstance(value, dict):
         return {key: filled(part, names) for key, part in value.items()}
     if isinstance(value, list):
@@ -175,7 +175,7 @@ def filled(value: Any, names: dict[str, Any]) -> Any:
 def check_cases(
     workflow: Workflow, cases: Iterable[Case], inputs: dict[str, Any] | None, more: dict[str, Any]
 ) -> list[Diagnostic]:
-    """What is wrong with the inputs that the cases give, all of it."""
+    """Returns the mistakes in the inputs that the cases give."""
     mistakes = []
     for case in cases:
         try:
@@ -188,7 +188,7 @@ def check_cases(
 
 
 VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX, VOTES_MAX = 100, 20, 1_000_000, 99
-# What a field holds, by the name of its type in JSON Schema, and a line about it.
+# The types of each field, as in JSON Schema, and a line about it.
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "experiment": (("integer",), "the version of the format: 1"),
     "name": (("string",), "what it is called; default: the name of the file"),
@@ -224,9 +224,9 @@ GATE: dict[str, tuple[tuple[str, ...], str]] = {
     "cost": (("number",), "how many times as much it may cost"),
     "failures": (("string",), "none: no case may fail that did not before"),
 }
-# What a comparison of texts may ignore.
+# The differences that a comparison of texts may ignore.
 IGNORED = ("case", "space")
-# Fields that an experiment has as they are written.
+# Fields that an experiment takes as they are written.
 _TAKEN = (
     *("inputs", "repeat", "solved", "explore", "grade_iterations", "budget", "trial_budget"),
     *("at_once", "on_failure", "margin", "gate"),
@@ -237,7 +237,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "grade_iterations": ("returned", "all"),
     "failures": ("none",),
 }
-# What is asked of numbers beside their type; of all others, that they are not negative.
+# The limits of numbers beside their type; all other numbers must not be negative.
 _LIMITS: dict[str, tuple[Callable[[float], bool], str]] = {
     "repeat": (lambda number: number >= 1, "at least 1"),
     "at_once": (lambda number: number >= 1, "at least 1"),
@@ -268,7 +268,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """How a result is graded: an expression, or one of the forms with its fields."""
+    """A grader: an expression, or one of the forms with its fields."""
 
     name: str
     kind: str
@@ -282,7 +282,7 @@ class Grader:
 
 @dataclass(slots=True)
 class Experiment:
-    """A workflow, cases, variants and graders, as a file or a program says them."""
+    """A workflow, cases, variants and graders, as a file or a program defines them."""
 
     name: str
     file: str
@@ -305,7 +305,7 @@ class Experiment:
     margin: float = 0.02
     gate: dict[str, Any] = field(default_factory=dict)
     is_grouped: bool = False
-    # Its variants as they were when they were first looked at, whatever becomes of their files.
+    # Its variants as first read. Later changes of their files have no effect.
     prepared: Any = None
 
     @property
@@ -318,7 +318,7 @@ class Experiment:
 
 
 def is_experiment(text: str, file: str) -> bool:
-    """Whether a text is an experiment file, right or wrong."""
+    """Returns whether a text is an experiment file, valid or not."""
     try:
         root = parse(text, file).root
     except InvalidWorkflow:
@@ -327,7 +327,7 @@ def is_experiment(text: str, file: str) -> bool:
 
 
 def read_experiment(project: Project, file: str) -> Experiment:
-    """Reads an experiment file; raises InvalidWorkflow with everything that is wrong in it."""
+    """Reads an experiment file; raises InvalidWorkflow with all mistakes in it."""
     return read_document(project, parse(open_file(file), file))
 
 
@@ -336,7 +336,7 @@ def read_document(project: Project, document: Document) -> Experiment:
 
 
 class _Reader:
-    """Reads one file, and keeps what is wrong in it."""
+    """Reads one file, and collects its mistakes."""
 
     def __init__(self, project: Project, document: Document) -> None:
         self._project, self._document = project, document
@@ -406,7 +406,7 @@ class _Reader:
     def _fields(
         self, given: Mapping, table: dict[str, tuple[tuple[str, ...], str]], owner: str
     ) -> dict[str, Any]:
-        """The plain values of known fields, each of its type."""
+        """Returns the plain values of known fields, and reports fields of a wrong type."""
         values: dict[str, Any] = {}
         for entry in given:
             if entry.name not in table:
@@ -482,7 +482,7 @@ class _Reader:
 
 
 def _wanted(name: str, types: tuple[str, ...], value: Any) -> str:
-    """What a field must be, where a value is not right; else nothing."""
+    """Returns the type or limit that a value misses, or "" if it is right."""
     if choices := _CHOICES.get(name):
         is_choice = value in choices and not isinstance(value, bool)
         return "" if is_choice else " or ".join(map(str, choices))
@@ -493,18 +493,18 @@ def _wanted(name: str, types: tuple[str, ...], value: Any) -> str:
     return "" if not isinstance(value, int | float) or is_right(value) else words
 
 
-# What can be wrong in a file beside its shape, found before anything is paid for.
+# Mistakes in a file beside its shape, found before anything is paid for.
 
 
 def graders_in(value: Value | None) -> dict[str, Value]:
-    """The graders that `grade` names; one that is alone is called like the field."""
+    """Returns the graders of `grade`; a single one has the name of the field."""
     if isinstance(value, Mapping) and not any(kind in value for kind in GRADERS):
         return {entry.name: entry.value for entry in value}
     return {} if value is None else {"grade": value}
 
 
 def check_names(root: Mapping) -> Iterator[Diagnostic]:
-    """What the expressions and templates of an experiment file read that is not there."""
+    """Yields the unknown names that expressions and templates of an experiment file read."""
     graders = graders_in(root.get("grade"))
     for name, value in graders.items():
         words = f"grader {name!r} sees {', '.join(NAMES)}"
@@ -517,7 +517,7 @@ def check_names(root: Mapping) -> Iterator[Diagnostic]:
 
 
 def _texts_of(grader: Value) -> Iterator[Scalar]:
-    """What a grader reads names by: itself, or templates in some of its fields."""
+    """Yields the texts by which a grader reads names: itself, or templates in its fields."""
     if isinstance(grader, Scalar):
         yield grader
     for entry in grader if isinstance(grader, Mapping) else ():
@@ -526,12 +526,12 @@ def _texts_of(grader: Value) -> Iterator[Scalar]:
 
 
 def expressions_of(graders: Value | None) -> Iterator[Scalar]:
-    """What all graders read names by."""
+    """Returns the texts by which all graders read names."""
     return (text for grader in graders_in(graders).values() for text in _texts_of(grader))
 
 
 def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnostic]:
-    """The columns that a file names and no case has."""
+    """Yields the columns that a file names and no case has."""
     for name in ("case_id", "group"):
         value = root.get(name)
         if isinstance(value, Scalar) and value.text not in columns:
@@ -543,7 +543,7 @@ def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnosti
 def check_members(
     texts: Iterable[Scalar], members: Members[str, Collection[str] | None]
 ) -> Iterator[Diagnostic]:
-    """What expressions and templates read of a name that has no such member."""
+    """Yields the unknown members that expressions and templates read of known names."""
     for value in texts:
         with suppress(LanguageError):
             uses = [use for use in free_names(expression_of(value.text)) if use.path]
@@ -558,9 +558,9 @@ def check_members(
 def members_of(
     columns: Collection[str], workflows: Several[Workflow]
 ) -> dict[str, Collection[str] | None]:
-    """What graders find in each of their names; None: nobody knows before it runs.
+    """Returns the members of each name of graders; None: they are unknown before the run.
 
-    `workflows` are those of all variants; none: not all of them can be read.
+    `workflows` are those of all variants, or empty if one of them cannot be read.
     """
     members: dict[str, Collection[str] | None] = {"case": columns, "run": RUN_FACTS}
     if workflows:
@@ -571,12 +571,12 @@ def members_of(
 
 
 def expression_of(text: str) -> Expression:
-    """An expression, or a text with placeholders."""
+    """Returns an expression, or a template if the text has placeholders."""
     return Expression("template" if "{{" in text else "jinja", text)
 
 
 def templates_in(value: Value | None) -> Iterator[Scalar]:
-    """The texts in a value that have placeholders."""
+    """Yields the texts in a value that have placeholders."""
     if isinstance(value, Mapping):
         for entry in value:
             yield from templates_in(entry.value)
@@ -602,7 +602,7 @@ def _wrong(message: str, span: Span | None, advice: str = "") -> Diagnostic:
 
 
 def workflow_beside(project: Project, file: str, reference: str, span: Span | None) -> Reading:
-    """The workflow that an experiment file names; it lies in the project."""
+    """Reads the workflow that an experiment file names; it must be in the project."""
     opened = project.files(file).open(file, reference, span or Span(file, 1, 1))
     return project.read_text(opened.text, opened.path)
 
@@ -615,7 +615,7 @@ _EXAMPLES = {
 
 
 def _schema() -> dict[str, Any]:
-    """The JSON Schema of experiment files, for editors."""
+    """Returns the JSON Schema of experiment files, for editors."""
 
     def described(table: dict[str, tuple[tuple[str, ...], str]]) -> dict[str, Any]:
         made = {n: {"type": list(types), "description": doc} for n, (types, doc) in table.items()}

@@ -1,8 +1,8 @@
-"""Graders: what a result is worth, from 0 to 1.
+"""Graders: they give a result a grade from 0 to 1.
 
-Expressions are computed when somebody asks. What is paid for, or asks a person, is a run of a
-workflow that is made from the grader, with a key over the grader and what it is shown: so it is
-durable, paid once, and equal results share it. No grader sees which variant a result is of.
+Expressions are computed on request. A grader that costs money or asks a person runs as a workflow.
+The key of that run covers the grader and its input. So the run is durable and paid once, and equal
+results share it. No grader sees the variant of a result.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 _RENAMED = {"results": "step_results"}
 GRADE = "grade"
 SOLVED = 0.5
-# In the place of the outputs of a run that would have failed.
+# Replaces the outputs of a run that would have failed.
 FAILED: Any = object()
 LEFT_OUT = "gives none to a run that fails"
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What a grader gave; without a value it has none, and `fault` says why.
+    """The grade of a result. Without a value, it has the reason in `fault`.
 
-    `votes` are those of a judge, in order; `run` is the run that graded; `is_priced`: what that
-    cost is known.
+    `votes` are those of a judge, in order; `run` is the run that graded. `is_priced`: the cost of
+    that run is known.
     """
 
     value: float | None
@@ -56,24 +56,24 @@ class Grade:
 
 
 def reads_outputs(grader: Grader) -> bool:
-    """Whether a grader may look at what the run gave."""
+    """Returns whether a grader may read the outputs of the run."""
     return "outputs" in json.dumps(grader.fields)
 
 
 def is_known(grader: Grader, names: dict[str, Any]) -> bool:
-    """Whether what a grader reads is there: not the outputs of an iteration that nobody knows."""
+    """Returns whether the values that a grader reads are known; outputs may be unknown."""
     return names["outputs"] is not None or not reads_outputs(grader)
 
 
 def checked(value: Any) -> Grade:
-    """A grade out of what a grader gave; anything but a number from 0 to 1 is none."""
+    """Returns the grade for a grader's value; anything but a number from 0 to 1 is a fault."""
     if isinstance(value, int | float) and 0 <= value <= 1:
         return Grade(float(value))
     return Grade(None, f"gave {to_text(value)[:60]!r}: a grade is from 0 to 1")
 
 
 def grade_free(grader: Grader, names: dict[str, Any]) -> Grade:
-    """The grade of an expression, or of a comparison."""
+    """Returns the grade of an expression, or of a comparison."""
     try:
         if grader.kind == "expression":
             return checked(evaluate(expression_of(grader.fields["test"]), MappingScope(names)))
@@ -91,7 +91,7 @@ def _text(value: Any, grader: Grader) -> str:
 
 
 def _names_read(grader: Grader) -> list[str]:
-    """Which of its names a grader reads, so that nothing else decides whether it runs again."""
+    """Returns the names that a grader reads, so that only their values decide if it runs again."""
     read: set[str] = set()
     for text in _templates(grader.fields):
         with suppress(LanguageError):
@@ -110,7 +110,7 @@ def _templates(value: Any) -> Iterator[str]:
 def grading_key(
     experiment: Experiment, grader: Grader, names: dict[str, Any], generation: int
 ) -> tuple[str, dict[str, Any]]:
-    """The key and the input of the run that grades a result."""
+    """Returns the key and the input of the run that grades a result."""
     shown = {name: names[name] for name in _names_read(grader)}
     key = digest("grade", *_identity(grader), shown, names["case"])
     given = {_RENAMED.get(name, name): value for name, value in shown.items()}
@@ -118,7 +118,7 @@ def grading_key(
 
 
 def grader_digest(grader: Grader) -> str:
-    """What tells a grader from another one; not its name."""
+    """Returns a digest of a grader, which does not depend on its name."""
     return digest("grader", *_identity(grader))
 
 
@@ -128,7 +128,7 @@ def _identity(grader: Grader) -> tuple[str, dict[str, Any], str]:
 
 
 def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -> Workflow:
-    """The workflow that grades one result by a grader that is paid, or asks a person."""
+    """Returns the workflow that grades one result with a paid grader, or by a person."""
     shown = tuple(_RENAMED.get(name, name) for name in _names_read(grader))
     fields, name = _renamed(grader.fields), f"grade-{grader.name}"
     if grader.kind == "judge":
@@ -154,7 +154,7 @@ def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -
 
 
 def _renamed(value: Any) -> Any:
-    """The fields of a grader, without the name that workflows have for something else."""
+    """Returns the fields of a grader, without a name that has another meaning in workflows."""
     if isinstance(value, dict):
         return {key: _renamed(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -165,7 +165,7 @@ def _renamed(value: Any) -> Any:
 
 
 def _judging(fields: dict[str, Any], name: str, shown: tuple[str, ...]) -> Workflow:
-    """All votes of a judge, whatever the first ones say: they are data about the judge."""
+    """Returns a workflow that asks for all votes of a judge, since all are data about it."""
     asked: list[tuple[str | Expression, ir.Value]] = [
         ("question", _value(str(fields["judge"]))),
         ("text", _value(str(fields.get("of", "{{ outputs }}")))),
@@ -189,7 +189,7 @@ def _value(text: str) -> ir.Value:
 
 
 def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade | None:
-    """The grade that a run gave; None: it is not there yet."""
+    """Returns the grade that a run gave, or None if it has not ended."""
     if row is None or row.status not in ENDED:
         return None
     ends = [e.event.body for e in store.read(row.id, kinds=frozenset({"run.finished"}))]
@@ -204,7 +204,7 @@ def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade 
 
 
 def _voted(given: Any) -> Grade:
-    """The share of yes among all votes; an unclear answer is no yes, and only such are no grade."""
+    """Returns the share of yes among all votes, or a fault if all votes are unclear."""
     found = [item.get("judge", item) if isinstance(item, dict) else {} for item in given or []]
     answers = [answer if isinstance(answer, dict) else {} for answer in found]
     verdicts = [answer.get("verdict") for answer in answers]
@@ -219,7 +219,7 @@ def _voted(given: Any) -> Grade:
 
 @dataclass(slots=True)
 class Graded:
-    """A trial with its grades by grader; `is_solved`: None where nobody can say."""
+    """A trial with its grades by grader; `is_solved` is unknown (None) if a grade is missing."""
 
     outcome: Outcome
     grades: dict[str, Grade | None] = field(default_factory=dict)
@@ -231,7 +231,7 @@ class Graded:
 
 
 class Collection:
-    """The runs of one generation of an experiment, and what is read from them."""
+    """The runs of one generation of an experiment, and the grades that are read from them."""
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class Collection:
     ) -> None:
         self.store, self.experiment = store, experiment
         self._rows, self._generation = rows, generation
-        # The steps of an iteration have to be folded for a grader that looks at them.
+        # If a grader reads the steps of an iteration, the journal has to be folded.
         graders = experiment.graders.values()
         self._reads_results = any("results" in json.dumps(grader.fields) for grader in graders)
 
@@ -254,7 +254,7 @@ class Collection:
             found.grades = {name: self.grade(one, names) for name, one in graders.items()}
             found.is_solved = self.is_solved({name: found.value(name) for name in graders})
         elif outcome.is_done and not outcome.is_outside and (grade := self._failed_grade()):
-            # A run that failed by itself is a result; one that the outside failed is left out.
+            # A run that failed by itself is a result. A run that a provider failed is left out.
             found.grades, found.is_solved = dict.fromkeys(graders, grade), False
         return found
 
@@ -262,7 +262,7 @@ class Collection:
         return Grade(0.0, "the run failed") if self.experiment.on_failure == "zero" else None
 
     def names(self, outcome: Outcome) -> dict[str, Any]:
-        """What graders see of a trial."""
+        """Returns the values that graders see of a trial."""
         results: dict[str, Any] = {}
         if self._reads_results and outcome.run is not None and outcome.returned is not None:
             place = numbered(outcome.loop, outcome.returned)
@@ -277,7 +277,7 @@ class Collection:
         }
 
     def grade(self, grader: Grader, names: dict[str, Any]) -> Grade | None:
-        """The grade of a result; None: it is not there yet, or what it is about is not known."""
+        """Returns the grade of a result, or None if it is missing or its subject is unknown."""
         if names["outputs"] is FAILED:
             return self._failed_grade() or Grade(None, LEFT_OUT)
         if not is_known(grader, names):
@@ -288,7 +288,7 @@ class Collection:
         return grade_from(self.store, grader, self._rows.get(key))
 
     def wanted(self, names: dict[str, Any]) -> Iterator[tuple[Grader, str, dict[str, Any]]]:
-        """What has to be graded by runs of their own: the grader, the key and the input."""
+        """Yields the results that need a grading run: the grader, the key and the input."""
         for grader in self.experiment.graders.values():
             is_there = names["outputs"] is not FAILED and is_known(grader, names)
             if not grader.is_free and is_there:

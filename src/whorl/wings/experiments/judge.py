@@ -1,4 +1,4 @@
-"""How far a judge can be trusted: its verdicts against labels, its votes against each other."""
+"""How reliable a judge is: its verdicts against labels, its votes against each other."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
 _FINISHED = frozenset({"task.finished"})
-# Where the first judge of a loop, and the judge of a grader, are asked.
+# The addresses of the calls of a loop's first judge, and of a grader's judge.
 _ASKED = r"{}\[(?P<iteration>[0-9]+)\](?:#[0-9]+)?/:judge(?:#[0-9]+)?"
 _VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
 
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
-    """A result with what the judge said of it, or why it said nothing, and its label."""
+    """A result with the verdict of the judge, or the reason why it has none, and its label."""
 
     of: Graded
     iteration: int | None
@@ -60,7 +60,7 @@ class _Judgement:
     fault: str = ""
 
     def judged(self) -> Judged:
-        """How it is compared, once it has both."""
+        """Returns the comparison of verdict and label; both must be known."""
         assert self.verdict is not None
         assert self.label is not None
         outcome, is_unclear = self.of.outcome, None in self.votes
@@ -80,7 +80,7 @@ def check_judged(
     name: str,
     variant: str,
 ) -> None:
-    """Raises UsageError where there is no such judge; `against` is a grader, or empty."""
+    """Raises UsageError if there is no such judge; `against` is a grader, or empty."""
     graders = experiment.graders
     if against and against not in graders:
         raise unknown("grader", against, graders)
@@ -105,7 +105,7 @@ def check_judged(
 def judge_of(
     study: Study, against: str, name: str = "", variant: str = "", labels: Labels | None = None
 ) -> JudgeReport:
-    """The judge of a loop, or of a grader of this name, against labels or another grader."""
+    """Compares the judge of a loop, or of a named grader, with labels or another grader."""
     graders = study.experiment.graders
     grader = against if labels is None else ""
     check_judged(study.experiment, study.prepared, grader, name, variant)
@@ -137,7 +137,7 @@ def judge_of(
 
 
 def _not_judged(study: Study, name: str, seen: Sequence[_Judgement]) -> Iterator[Note]:
-    """Which results have no verdict, and what helps."""
+    """Yields notes on results without a verdict, each with a command that helps."""
     open_ = [each for each in seen if each.verdict is None]
     faults = [each.fault for each in open_ if each.fault]
     left = len(open_) - len(faults)
@@ -153,7 +153,7 @@ def _not_judged(study: Study, name: str, seen: Sequence[_Judgement]) -> Iterator
 def _reliability(
     study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note], votes: int
 ) -> JudgeReport:
-    """How they agree; raises UsageError X115 where there is nothing to compare."""
+    """Returns how judge and labels agree; raises UsageError X115 if nothing can be compared."""
     if not judged:
         words = "; ".join(["no result has both a verdict and a label", *(w for w, _ in notes)])
         command = next((command for _, command in notes if command), "")
@@ -166,7 +166,7 @@ def _reliability(
 
 
 def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list[dict[str, Any]]:
-    """Where the judge and the label differ, a wrong yes first, with what the judge said."""
+    """Returns the results on which judge and label differ, with words; a wrong yes comes first."""
     wrong = [one for one in judged if one.verdict != one.label]
     rows = []
     for one in sorted(wrong, key=lambda one: not one.verdict)[:DISAGREEMENTS_MAX]:
@@ -177,7 +177,7 @@ def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list
 
 
 def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
-    """What a judge gave as its reason, or answered, vote by vote."""
+    """Returns the reasons or answers of a judge, vote by vote."""
     quoted = []
     for entry in study.store.read(RunId(one.asked), kinds=_FINISHED):
         at, value = place.fullmatch(entry.event.address), entry.event.body.get("value")
@@ -191,15 +191,15 @@ def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
 def _effect(
     study: Study, loop: Loop, judge: Judge, variant: str, votes: list[int]
 ) -> tuple[dict[str, tuple[float | None, float | None]], int]:
-    """What the judge costs its loop: the rule with other votes, and one that is always right.
+    """Returns the effect of the judge on its loop: with other votes, and if it were always right.
 
-    Also over how many runs.
+    Also returns the number of runs.
     """
     own = own_rule(loop)
     try:
         subjects = study.subjects(loop, variant)
     except UsageError:
-        # Outputs of other iterations are not known, and so are their grades.
+        # The outputs of other iterations are unknown, and so are their grades.
         return {}, 0
     if own is None or not subjects:
         return {}, 0
@@ -221,14 +221,14 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
 
 
 def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[_Judgement]:
-    """What a trial returned, or all iterations of an exploring one, as they were graded."""
+    """Yields the graded results of trials, or of all iterations of an exploring trial."""
     experiment = study.experiment
     for one in (one for block in study.graded for one in block):
         outcome, of = one.outcome, one.outcome.trial.variant
         if variant not in ("", of) or not outcome.is_done or outcome.is_outside:
             continue
         if experiment.grade_iterations == "returned" or not experiment.explore:
-            # What a run that has failed is graded is no verdict.
+            # The grade of a failed run is not a verdict.
             if outcome.status == "succeeded":
                 label = labels.of(one, outcome.returned)
                 yield _graded(one, outcome.returned, label, one.grades.get(name))
@@ -236,7 +236,7 @@ def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterato
         grader, loop = experiment.graders[name], study.loop("", of)
         for number, seen, _ in _iterations(study, loop, outcome):
             label = labels.of(one, number, seen)
-            # Nobody can judge outputs that are not known.
+            # A judge cannot grade unknown outputs.
             if is_known(grader, seen):
                 yield _graded(one, number, label, study.collection.grade(grader, seen))
 
@@ -267,7 +267,7 @@ def _of_loop(
 def _iterations(
     study: Study, loop: Loop, outcome: Outcome
 ) -> Iterator[tuple[int, dict[str, Any], IterationFacts]]:
-    """What labels see of iterations; that a run fails behind its loop is no fault of a judge."""
+    """Yields what labels see of iterations. Failures behind the loop do not count for a judge."""
     assert outcome.run is not None
     workflow = study.prepared[outcome.trial.variant].workflow
     atoms = atoms_in([loop.until])
@@ -279,10 +279,10 @@ def _iterations(
             yield number, names | {"outputs": None} if is_lost else names, rows[number]
 
 
-# Labels that a judge is held to: the grades of a grader, or what people wrote into a file.
+# The labels for a judge: the grades of a grader, or a file that people wrote.
 
 SIZE_MAX = 64 * 1024 * 1024
-# What is wrong, and the command that mends it, or nothing.
+# A problem, and the command that solves it, or "".
 Note: TypeAlias = "tuple[str, str]"
 _NAMED = 5
 _COLUMNS = ("case", "iteration", "label")
@@ -290,17 +290,17 @@ _WORDS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 
 
 class Labels(Protocol):
-    """Whether results are good; None: nobody says."""
+    """Labels that say whether results are good; None: the result has no label."""
 
     def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
-        """Of an iteration, with what graders see of it, or of what a trial returned."""
+        """Returns the label of an iteration, or of a trial's result if it gets no `names`."""
 
     def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
-        """What is wrong with labels once all results were asked for, so many without one."""
+        """Yields problems with the labels, after all results were read; some may have no label."""
 
 
 class GradeLabels:
-    """The grades of another grader: at least 0.5 is a yes."""
+    """The grades of another grader as labels: at least 0.5 is a yes."""
 
     def __init__(self, study: Study, against: str) -> None:
         self._study, self._grader = study, study.experiment.graders[against]
@@ -318,10 +318,10 @@ class GradeLabels:
 
 
 class FileLabels:
-    """A file with the columns `case`, `label` and, where there are several results, `iteration`.
+    """A file with the columns `case` and `label`, and `iteration` if there are several results.
 
-    Without an iteration, a label is that of what the trial returned; it is one of the baseline, or
-    of the `variant`.
+    Without an iteration, a label is for the result of the trial. All labels are for the baseline,
+    or for the `variant`.
     """
 
     def __init__(self, file: str, variant: str) -> None:
@@ -352,7 +352,7 @@ class FileLabels:
 
 
 def _some(count: int, all_of: int) -> str:
-    """`1 of 3 results has`, `2 of 3 results have`."""
+    """Returns `1 of 3 results has`, `2 of 3 results have`."""
     return f"{count} of {plural(all_of, 'result')} {'has' if count == 1 else 'have'}"
 
 

@@ -1,4 +1,4 @@
-"""Experiments from Python: the words of the file, rows and functions of the program."""
+"""Experiments from Python: the fields of the file, with rows and functions of the program."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Experiment:
             self._read.graders[grader] = replace(known, function=function)
 
     def _grader(self, name: str, function: Callable[..., Any]) -> dict[str, Any]:
-        """A function that grades, in the words of a file: it becomes a task."""
+        """Registers a grading function as a task, and returns its grader in the form of a file."""
         asked = list(inspect.signature(function).parameters)
         if other := [each for each in asked if each not in NAMES]:
             known = ", ".join(NAMES)
@@ -125,7 +125,7 @@ def _recorded(project: Project, read: Read) -> Iterator[Study]:
 
 
 class ExperimentReport:
-    """What an experiment found: numbers as in the JSON of the command line."""
+    """The results of an experiment, with the numbers of the command line's JSON."""
 
     def __init__(self, project: Project, read: Read, report: Report) -> None:
         self._project, self._read, self._report = project, read, report
@@ -139,20 +139,20 @@ class ExperimentReport:
         return self._report.is_complete
 
     def frame(self) -> list[dict[str, Any]]:
-        """A row for each trial, for pandas or polars."""
+        """Returns a row for each trial, for pandas or polars."""
         return self._report.rows
 
     def document(self) -> dict[str, Any]:
         return self._report.document()
 
     def what_if(self, loop: str = "", variant: str = "") -> Sweep:
-        """What other rules would have given and cost, without a call."""
+        """Returns what other rules would have given and cost, without a call."""
         with _recorded(self._project, self._read) as study:
             return study.sweep(loop, variant)
 
 
 class WhatIfAnswer:
-    """What a rule would have done in a run; where it is not `exact`, `why` says why not.
+    """What a rule would have done in a run. If it is not `exact`, `why` is the reason.
 
     `cost_usd` is None where a model of the run has no price.
     """

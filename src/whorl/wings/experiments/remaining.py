@@ -1,7 +1,7 @@
-"""What remains to be done for an experiment, by its runs, and what that may cost.
+"""The remaining work of an experiment, by its runs, and its highest cost.
 
-What is under way has a limit of its own, and that much is reserved for it: so the sum of what is
-spent and reserved never exceeds the budget, whatever the calls turn out to cost.
+Each running trial has a limit of its own, and that amount is reserved for it. So the sum of spent
+and reserved dollars never exceeds the budget, even if calls cost more than estimated.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.variants import Prepared
 
 
-# What lacks money gets so much more at least.
+# A run that lacks money gets at least this much more.
 _LEAST_USD = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The most calls and dollars of a run; None: nothing bounds the calls.
+    """The most calls and dollars of a run; None: the number of calls has no limit.
 
-    What has no price costs nothing here. `is_limit`: it cannot cost more. Else it is an estimate,
-    since prompts or answers may be longer: `longest_usd` is what the longest answer costs, and is
-    infinite where no price is known at all.
+    Models without a price cost nothing here. `is_limit`: the run cannot cost more. Else it is an
+    estimate, since texts may be longer. `longest_usd` is then the cost of the longest answer, or
+    infinite if no price is known.
     """
 
     calls: int | None = 0
@@ -72,14 +72,14 @@ class Bound:
 
     @property
     def reserve_usd(self) -> float:
-        """What it may spend, if so much is left when it begins."""
+        """The dollars that it may spend, if so much is left when it begins."""
         return self.cost_usd + self.longest_usd
 
     def of(self, row: RunRow | None, *, is_short: bool = False, most_usd: float = inf) -> Bound:
-        """What is left of it for a run, which may have begun.
+        """Returns the bound that is left for a run, which may have begun.
 
-        That is what the limit of the run leaves, where it has one; if it lacks money, it gets as
-        much again as it has had, within what its files let it spend.
+        That is the rest of the run's own limit, if it has one. If the run lacks money, it gets as
+        much again as it had, within the limits of its files.
         """
         if row is None:
             return self
@@ -95,7 +95,7 @@ class Bound:
 
 
 class Bounds:
-    """What each trial of a variant, and each grading, may come to."""
+    """The bounds of each trial of a variant, and of each grading."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class Bounds:
         each = sum(self.gradings.values(), Bound())
         # All gradings of a trial that has not ended yet.
         self.graded = {n: each.times(_results(experiment, flow)) for n, flow in explored.items()}
-        # What nobody knows the price of is in no bound.
+        # A model without a known price is not in any bound.
         workflows = [*explored.values(), *graders.values()]
         found = (forecasting.unpriced_models(workflow, providers) for workflow in workflows)
         self.unpriced = sorted({model for models in found for model in models})
 
     def trial(self, store: SqliteStore, outcome: Outcome, row: RunRow | None) -> Bound:
-        """What a trial may still come to, with all its gradings."""
+        """Returns the bound of the rest of a trial, with all its gradings."""
         trial, most_usd = outcome.trial, inf
         if row is not None and trial.limit_usd is not None:
             most_usd = trial.limit_usd + doubt_usd(store, row) - row.cost_usd
@@ -130,7 +130,7 @@ class Bounds:
 
 
 def _explored(experiment: Experiment, one: Prepared) -> Workflow:
-    """The workflow of a variant with the most iterations that its loops may have."""
+    """Returns the workflow of a variant with the highest explored iteration limits of its loops."""
     workflow = one.workflow
     for name, most in experiment.explore.items():
         loop = find_loop(workflow, name)
@@ -141,12 +141,12 @@ def _explored(experiment: Experiment, one: Prepared) -> Workflow:
 
 
 def _results(experiment: Experiment, workflow: Workflow) -> int:
-    """How many results of a trial are graded at most: what it returns, and iterations."""
+    """Returns how many results of a trial are graded at most: its own, and iterations."""
     explore = experiment.explore
     if not explore or experiment.grade_iterations == "returned":
         return 1
     limits = [find_loop(workflow, name).limits.iterations for name in explore]
-    # Whose limit a value decides has at least as many as are explored.
+    # A computed limit counts as the number of explored iterations.
     most = sum(
         limit if isinstance(limit, int) else explored
         for limit, explored in zip(limits, explore.values(), strict=True)
@@ -156,7 +156,7 @@ def _results(experiment: Experiment, workflow: Workflow) -> int:
 
 
 def bound_of(workflow: Workflow, providers: Any, budget: float | None = None) -> Bound:
-    """What a run of a workflow may come to, with such a budget."""
+    """Returns the bound of a run of a workflow with such a budget."""
     found = forecasting.forecast(workflow, providers)
     if budget is not None:
         return Bound(found.calls, budget)
@@ -170,7 +170,7 @@ def bound_of(workflow: Workflow, providers: Any, budget: float | None = None) ->
 
 
 def _longest(asked: Sequence[Request], providers: Any) -> Iterator[float]:
-    """What the longest answer to each call costs whose length is open."""
+    """Yields the cost of the longest answer for each call without a fixed length."""
     for request in asked:
         with suppress(ProviderError, UsageError):
             cap = providers.kind(request.kind).estimate(request).cap
@@ -180,7 +180,7 @@ def _longest(asked: Sequence[Request], providers: Any) -> Iterator[float]:
 
 @dataclass(slots=True)
 class Budget:
-    """What may be spent in all (None: nothing limits it), is spent, and is reserved by trial."""
+    """The dollars that may be spent (None: no limit), are spent, and are reserved by trial."""
 
     most_usd: float | None = None
     spent_usd: float = 0.0
@@ -188,7 +188,7 @@ class Budget:
 
     @property
     def left_usd(self) -> float:
-        """What is neither spent nor reserved."""
+        """The dollars that are neither spent nor reserved."""
         if self.most_usd is None:
             return inf
         return max(0.0, self.most_usd - self.spent_usd - sum(self.reserved.values()))
@@ -197,20 +197,20 @@ class Budget:
         return amount_usd <= self.left_usd + EXACT_USD
 
     def reserve(self, trial: str, amount_usd: float) -> None:
-        """From now on this trial takes so much, or all that is left."""
+        """Reserves so much for a trial, or all that is left."""
         self.reserved[trial] = min(amount_usd, self.left_usd)
 
     def spend(self, trial: str, amount_usd: float) -> None:
-        """So much of what is reserved for a trial is spent; it may be more than was reserved."""
+        """Spends an amount from the reserve of a trial; it may be more than was reserved."""
         self.spent_usd += amount_usd
         self.reserved[trial] = max(0.0, self.reserved.get(trial, 0.0) - amount_usd)
 
 
 class Remaining:
-    """Looks at the runs of one generation of an experiment, and counts those that end.
+    """Reads the runs of one generation of an experiment, and counts those that end.
 
-    `queue` are the trials that something is missing of, those first that were begun; of each,
-    `missing` are the gradings (grader, key and input), and `needs` is what it may still come to.
+    `queue` has the incomplete trials, those that have begun first. For each of them, `missing` has
+    its gradings (grader, key and input), and `needs` has the bound of its rest.
     """
 
     def __init__(
@@ -221,20 +221,20 @@ class Remaining:
         rows: Mapping[str, RunRow],
         blocks: list[list[Trial]],
     ) -> None:
-        """`rows` are the runs by key; who conducts the experiment adds to them."""
+        """`rows` are the runs by key; the runner of the experiment adds to them."""
         self._collection, self._store = collection, collection.store
         self._experiment, self._prepared = collection.experiment, prepared
         self._bounds, self._rows = bounds, rows
         self._open_trials = {block[0].case.id: len(block) for block in blocks}
         self._counted: set[str] = set()
-        # How often runs that the outside failed were tried again.
+        # How often runs that a provider failed were resumed.
         self.tries: Counter[str] = Counter()
         variants = dict.fromkeys(prepared, 0)
         self.progress = Progress(self._experiment.trials, variants=variants)
         self.progress.spent_usd = sum(row.cost_usd for row in rows.values())
         self.missing: dict[str, list[tuple[Grader, str, dict[str, Any]]]] = {}
         self.needs: dict[str, Bound] = {}
-        # Trials of variants that are alike have one run.
+        # Trials of equal variants share one run.
         self._alike: dict[str, list[Trial]] = {}
         for trial in (trial for block in blocks for trial in block):
             self._alike.setdefault(trial.key, []).append(trial)
@@ -260,7 +260,7 @@ class Remaining:
         )
 
     def look(self, trial: Trial) -> bool:
-        """Whether something is missing of a trial; what is complete is counted."""
+        """Returns whether a trial is incomplete; counts it if it is complete."""
         row = self._rows.get(trial.key)
         outcome = outcome_of(self._store, trial, row)
         if not outcome.is_done or self.is_tried_again(outcome):
@@ -270,7 +270,7 @@ class Remaining:
         return self.settle(trial)
 
     def settle(self, trial: Trial) -> bool:
-        """Whether gradings of a trial that has ended are missing, after some of them have ended."""
+        """Returns whether an ended trial still lacks gradings, after some of them have ended."""
         wanted = self.missing.pop(trial.key)
         if missing := [one for one in wanted if not self.is_graded(one[1])]:
             self.missing[trial.key] = missing
@@ -287,7 +287,7 @@ class Remaining:
         return self._bounds.grading(self._store, grader.name, self._rows.get(key))
 
     def lacks_money(self, trial: Trial) -> bool:
-        """Whether a trial, or a grading of it, has ended for want of money that it may have."""
+        """Returns whether a trial or one of its gradings ended for lack of money it may have."""
         row = self._rows[trial.key]
         if trial.key not in self.missing:
             return outcome_of(self._store, trial, row).is_short
@@ -295,11 +295,11 @@ class Remaining:
         return any(is_short(self._store, row) for row in rows)
 
     def is_tried_again(self, outcome: Outcome) -> bool:
-        """Whether the outside has failed a trial that may be tried again by this command."""
+        """Returns whether a provider failed a trial that this command may resume."""
         return outcome.is_outside and self.tries[outcome.trial.key] < RESUMES_MAX
 
     def _wanted(self, outcome: Outcome) -> Iterator[tuple[Grader, str, dict[str, Any]]]:
-        """All gradings of a trial that have, or should have, a run: grader, key and input."""
+        """Yields all gradings of a trial that need a run: grader, key and input."""
         wanted: dict[str, tuple[Grader, str, dict[str, Any]]] = {}
         if self._bounds.gradings and outcome.status == "succeeded":
             for names in self._subjects(outcome):
@@ -307,7 +307,7 @@ class Remaining:
         return iter(wanted.values())
 
     def _subjects(self, outcome: Outcome) -> Iterator[dict[str, Any]]:
-        """What is graded of a trial: what it returned, and of an exploring one every iteration."""
+        """Yields the results of a trial to grade: its own, and all iterations if it explores."""
         yield self._collection.names(outcome)
         loops = self._experiment.explore
         if not loops or self._experiment.grade_iterations == "returned":
@@ -322,7 +322,7 @@ class Remaining:
                 yield from (names for number, names in each if number != outcome.returned)
 
     def is_graded(self, key: str) -> bool:
-        """Whether a grading has ended, or waits for a person; it is counted then."""
+        """Returns whether a grading has ended, or waits for a person, and counts it if so."""
         row = self._rows.get(key)
         if row is None or row.status not in (*ENDED, "waiting"):
             return False
@@ -335,11 +335,11 @@ class Remaining:
         return True
 
     def is_failed(self, row: RunRow) -> bool:
-        """Whether the outside has failed a grading that may be tried again by this command."""
+        """Returns whether a provider failed a grading that this command may resume."""
         return self.tries[row.key] < RESUMES_MAX and is_outside_failure(self._store, row)
 
     def count(self, trial: Trial) -> None:
-        """A trial has ended, and those of other variants that are alike."""
+        """Counts an ended trial, and the equal trials of other variants."""
         if trial.key in self._counted:
             return
         self._counted.add(trial.key)
@@ -348,12 +348,12 @@ class Remaining:
             self.progress.variants[each.variant] += 1
 
 
-# How far an experiment is, and what is still to come: both are told while it runs.
+# The progress and the remaining cost of an experiment: both are shown while it runs.
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far an experiment is, in all and by variant."""
+    """The progress of an experiment, in all and by variant."""
 
     trials: int
     done: int = 0
@@ -364,26 +364,26 @@ class Progress:
     people: int = 0
     # Cases whose trials have all ended and been graded.
     whole: int = 0
-    # So many trials were there before it was asked for.
+    # The trials that had ended before this command.
     before: int = 0
     is_paused: bool = False
-    # The budget that the trial or grading needs which did not fit.
+    # The budget that is needed for the next trial or grading, which did not fit.
     needs_usd: float = 0.0
 
     @property
     def expected_usd(self) -> float | None:
-        """What all of it will cost at the rate so far; None before the first whole case."""
+        """The expected cost of all trials at the rate so far; None before the first whole case."""
         is_open = self.whole and self.done < self.trials
         return self.spent_usd / self.done * self.trials if is_open else None
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is still to come of an experiment, told before it starts.
+    """The remaining work of an experiment, shown before it starts.
 
-    `left` trials are run, `gradings` grade results that are there. None: nothing bounds the calls;
-    nothing is paid for. `is_limit`: it cannot cost more; else it is an estimate of the most.
-    `unpriced` models have no known price: what they cost is not in it.
+    `left` trials are run, `gradings` grade existing results. None: calls have no limit, or nothing
+    is paid for. `is_limit`: it cannot cost more; else the cost is an estimate of the most. The cost
+    does not include `unpriced` models.
     """
 
     trials: int

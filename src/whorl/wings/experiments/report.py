@@ -1,7 +1,7 @@
-"""What an experiment found: variants compared by case, with intervals.
+"""The report of an experiment: variants compared by case, with intervals.
 
-Numbers are means over cases; a variant is called better or worse only where the interval, at a
-level that is shared among all variants, says so. Only whole blocks are compared.
+Numbers are means over cases. A variant is called better or worse only if its interval shows that,
+at a level that all variants share. Only whole blocks are compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FORMAT = 1
 
 @dataclass(slots=True)
 class VariantReport:
-    """One variant: its grade, the difference to the baseline, what it solves and what it costs."""
+    """One variant: its grade, its difference to the baseline, its solved share and its cost."""
 
     name: str
     cases: int
@@ -49,20 +49,20 @@ class VariantReport:
     wins: int = 0
     ties: int = 0
     losses: int = 0
-    # Whether the difference is one that does not matter, by the margin that wins and losses have.
+    # Whether the difference is within the margin that wins and losses have.
     within_margin: bool = False
-    # At which level the interval of the difference holds: all of them hold together at 95 %.
+    # The level of the interval of the difference; all intervals hold together at 95 %.
     level: float | None = None
-    # How many of its trials have failed by themselves, by code, and how many have ended.
+    # The trials that failed by themselves, by code, and the number of ended trials.
     failed: dict[str, int] = field(default_factory=dict)
     ended: int = 0
-    # How many of its trials made calls without a known price: what it costs is not known then.
+    # The number of trials with calls without a known price; the variant's cost is then unknown.
     unpriced: int = 0
 
 
 @dataclass(slots=True)
 class Report:
-    """All that is told of an experiment; `document` is what programs get."""
+    """All facts in the report of an experiment; `document` is the form for programs."""
 
     experiment: str
     grader: str
@@ -83,18 +83,18 @@ class Report:
     fewer: list[str] = field(default_factory=list)
     people: dict[str, tuple[int, int]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    # Whether a run that has failed is graded 0, or left out.
+    # Whether a failed run is graded 0, or left out.
     on_failure: str = "zero"
-    # Whether loops go on past their rule, so that what-if has answers.
+    # Whether loops continue past their rule, so that what-if has answers.
     explores: bool = False
-    # Runs of cases, variants or versions that the file has no more.
+    # Runs of cases, variants or versions that the file no longer has.
     others: int = 0
-    # What has to be known of costs, and of grades that are missing.
+    # Notes on costs, and on missing grades.
     notes: list[str] = field(default_factory=list)
-    # Who grades, and when a trial is solved.
+    # The kind of the grader, and the condition of a solved trial.
     graded_by: str = ""
     solved: str = ""
-    # A difference in grade that does not matter: wins and losses of a variant are beyond it.
+    # A difference in grade that does not matter: wins and losses of a variant exceed it.
     margin: float = 0.02
 
     def document(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Report:
         return {"report": FORMAT, **made}
 
     def best(self) -> dict[str, Any] | None:
-        """The variant with the highest grade, and its difference to the baseline."""
+        """Returns the variant with the highest grade, and its difference to the baseline."""
         graded = [one for one in self.variants.values() if one.cases]
         if not graded:
             return None
@@ -115,7 +115,7 @@ class Report:
         return made | {"grade": _plain(best.grade), "difference": _plain(best.difference)}
 
     def by_case(self) -> list[dict[str, Any]]:
-        """A row for each case with a cell for each variant; the largest differences first."""
+        """Returns a row for each case with a cell for each variant, largest differences first."""
         table: dict[str, dict[str, list[dict[str, Any]]]] = {}
         for row in self.rows:
             table.setdefault(row["case"], {}).setdefault(row["variant"], []).append(row)
@@ -132,7 +132,7 @@ class Report:
         return sorted(rows, key=lambda row: -row["spread"])
 
     def _cell(self, trials: list[dict[str, Any]]) -> dict[str, Any]:
-        """A case under a variant: means over its trials, and the trials."""
+        """Returns a case under a variant: means over its trials, and the trials."""
         grades = [g for row in trials if (g := row["grades"].get(self.grader)) is not None]
         costs = [row["cost_usd"] for row in trials]
         names = ("run", "status", "error", "solved", "iterations", "returned", "grades", "cost_usd")
@@ -156,7 +156,7 @@ def report_of(
     others: int = 0,
     notes_of_money: Sequence[str] = (),
 ) -> Report:
-    """The report of what is there; only cases that all variants have are compared."""
+    """Returns the report of the results so far; compares only cases that all variants have."""
     flat = [one for block in blocks for one in block]
     ended = [block for block in blocks if all(one.outcome.is_done for one in block)]
     whole = graded_blocks(experiment, ended)
@@ -228,7 +228,7 @@ def _row(one: Graded) -> dict[str, Any]:
     }
 
 
-# Comparing: cells by variant and case, and what they come to.
+# Comparing: cells by variant and case, and their means.
 
 
 @dataclass(slots=True)
@@ -247,7 +247,7 @@ _Cells = dict[str, _Cell]
 def _variants(
     experiment: Experiment, blocks: Iterable[Sequence[Graded]], *, is_complete: bool
 ) -> dict[str, VariantReport]:
-    """What each variant comes to; a case without a grade under a variant is none of it there."""
+    """Returns the report of each variant, without the cases that have no grade under it."""
     table: dict[str, _Cells] = {name: {} for name in experiment.variants}
     for block in blocks:
         for name, cells in table.items():
@@ -271,7 +271,7 @@ def _variants(
 
 
 def units_of(experiment: Experiment, cases: Iterable[str]) -> list[str] | None:
-    """The groups of some cases; None where each stands by itself."""
+    """Returns the groups of some cases, or None if the cases are independent."""
     if not experiment.is_grouped:
         return None
     groups = {case.id: case.group for case in experiment.cases}
@@ -281,7 +281,7 @@ def units_of(experiment: Experiment, cases: Iterable[str]) -> list[str] | None:
 def _costs(
     experiment: Experiment, table: dict[str, _Cells]
 ) -> dict[str, tuple[Estimate, Estimate]]:
-    """What each variant costs, in all and by solved case; those with the same cases at once."""
+    """Returns the costs of each variant, in all and by solved case; equal sets of cases at once."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, cells in table.items():
         alike.setdefault(tuple(cells), []).append(name)
@@ -320,14 +320,14 @@ def _variant(
 def _compare(
     experiment: Experiment, table: dict[str, _Cells], one: VariantReport, *, is_complete: bool
 ) -> None:
-    """The difference to the baseline, over the cases that both have."""
+    """Sets the difference to the baseline, over the cases that both have."""
     own, base = table[one.name], table[experiment.baseline]
     both = [case for case in own if case in base]
     if not both:
         return
     pairs, units = [own[c].grade - base[c].grade for c in both], units_of(experiment, both)
     seed = difference_seed(experiment, experiment.baseline, one.name)
-    # One interval for the eye and for the words, at a level that all variants share.
+    # One interval for the picture and for the words, at a level that all variants share.
     one.level = level = shared_level(experiment)
     one.difference = statistics.difference_estimate(pairs, units, seed=seed, level=level)
     sides = [_side(pair, experiment.margin) for pair in pairs]
@@ -347,22 +347,22 @@ def _compare(
 
 
 def _side(difference: float, margin: float) -> int:
-    """1: better, -1: worse, 0: the difference does not matter; of a case, and of the mean."""
+    """Returns 1 for better, -1 for worse, 0 within the margin; for a case, and for the mean."""
     return (difference > margin) - (difference < -margin)
 
 
 def difference_seed(experiment: Experiment, one: str, other: str) -> str:
-    """What the interval of a difference is drawn with, whoever asks and whichever comes first."""
+    """Returns the seed of the interval of a difference, which does not depend on the order."""
     return " ".join((experiment.name, *sorted((one, other))))
 
 
 def shared_level(experiment: Experiment) -> float:
-    """The level of each interval, so that those of all variants hold together at 95 %."""
+    """Returns the level of each interval, so that those of all variants hold together at 95 %."""
     return 1 - (1 - statistics.LEVEL) / max(1, len(experiment.variants) - 1)
 
 
 def _level_words(experiment: Experiment) -> list[str]:
-    """What the intervals of several variants say together."""
+    """Returns a note on the joint level of the intervals of several variants."""
     others, each, level = len(experiment.variants) - 1, shared_level(experiment), statistics.LEVEL
     if others < 2:
         return []
@@ -371,7 +371,7 @@ def _level_words(experiment: Experiment) -> list[str]:
 
 
 def _fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) -> list[str]:
-    """Variants that have no grade for some of the cases, or are compared over fewer of them."""
+    """Returns notes on variants without a grade or a pair for some of the cases."""
     lines = []
     for one in variants:
         compared = one.cases if one.name == baseline else one.wins + one.ties + one.losses
@@ -381,16 +381,16 @@ def _fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) -
     return lines
 
 
-# What is said beside the numbers: what is left out, what is missing, and what goes on with it.
+# Texts beside the numbers: what is left out, what is missing, and the commands that continue.
 
 _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What runs an experiment, or goes on with it, and what runs all of it anew.
+    """The commands that run or continue an experiment, and that run all of it again.
 
-    `budget` is added where its budget has to be larger, by so many dollars, to so many in all.
+    `budget` is added if its budget must be larger: by `more` dollars, to `all` dollars.
     """
 
     run: str
@@ -398,22 +398,22 @@ class Commands:
     budget: str = "{run} --budget +{more:g}"
 
     def with_budget(self, more: float | None, file_usd: float | None) -> Commands:
-        """The same, of which the first goes on with so many dollars more than the file gives."""
+        """Returns the same commands; the first gets `more` dollars beyond the file's budget."""
         if more is None:
             return self
         run = self.budget.format(run=self.run, more=more, all=more + (file_usd or 0.0))
         return replace(self, run=run)
 
 
-# Why there is nothing to tell, with what to do about it.
+# Why there is no result, with advice.
 
 
 def nothing_ended(
     name: str, commands: Commands, ended: Iterable[Outcome] = (), others: int = 0
 ) -> UsageError:
-    """Nobody can tell anything of an experiment without a run that the outside did not fail.
+    """Returns the error for an experiment in which providers failed all ended runs, or none ended.
 
-    `others` are runs of it that its files do not describe any more.
+    `others` are its runs that the files no longer describe.
     """
     ended = list(ended)
     failed = [one for one in ended if one.is_outside]
@@ -434,7 +434,7 @@ def nothing_ended(
 
 
 def no_grade(experiment: Experiment, commands: Commands, runs: int) -> UsageError:
-    """No rule can be ranked, since an iteration that it returns has no grade in some run."""
+    """Returns the error for rules without a rank: a returned iteration has no grade in some run."""
     name, advice = experiment.main_grader, f"the report lists what has no grade: {commands.run}"
     if not experiment.explore or experiment.grade_iterations == "returned":
         advice = "only what runs return is graded: explore the loop, and grade all iterations"
@@ -444,11 +444,11 @@ def no_grade(experiment: Experiment, commands: Commands, runs: int) -> UsageErro
     return UsageError(words, help=advice, code="X114")
 
 
-# What a report says of its trials and grades.
+# Notes of a report on its trials and grades.
 
 
 def grader_words(grader: Grader) -> str:
-    """Who grades: `judge, 3 votes`, `expression`, `person`."""
+    """Returns the kind of a grader: `judge, 3 votes`, `expression`, `person`."""
     if grader.kind == "judge":
         return f"judge, {plural(grader.fields.get('votes', 1), 'vote')}"
     return "function" if grader.function is not None else grader.kind
@@ -461,13 +461,13 @@ def left_out(flat: Iterable[Graded]) -> list[str]:
 
 
 def steered_words(runs: Sequence[str]) -> list[str]:
-    """Which trials are not those of their variant any more."""
+    """Returns a note on the trials that people have steered, which are left out."""
     are = "was steered by a person and is" if len(runs) == 1 else "were steered by people and are"
     return [f"{plural(len(runs), 'trial')} {are} left out: {', '.join(runs)}"] if runs else []
 
 
 def faults(flat: Iterable[Graded]) -> list[str]:
-    """Grades that are none, with their cases and variants; what several share is told once."""
+    """Returns the faults of grades, with their cases and variants; a shared fault appears once."""
     found: dict[tuple[str, str, str, str], set[str]] = {}
     for one in flat:
         trial = one.outcome.trial
@@ -483,13 +483,13 @@ def faults(flat: Iterable[Graded]) -> list[str]:
 
 
 def same_runs(trials: Iterable[Trial]) -> list[str]:
-    """Which variants are the same runs."""
+    """Returns notes on variants that are the same runs."""
     why = "are the same runs: their workflows and inputs are equal"
     return [f"{', '.join(map(repr, each[:-1]))} and {each[-1]!r} {why}" for each in alike(trials)]
 
 
 def warnings(trials: Iterable[Trial]) -> Iterator[Diagnostic]:
-    """What an experiment says that can hardly be meant so."""
+    """Yields warnings for probable mistakes in an experiment."""
     for each in same_runs(trials):
         yield Diagnostic("X112", f"variants {each}", severity="warning")
 
@@ -501,12 +501,12 @@ def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[in
 
 
 def distinct(found: Iterable[Graded]) -> list[Graded]:
-    """Each run once: variants that are alike share theirs."""
+    """Returns each run once, since equal variants share their runs."""
     return list({one.outcome.run: one for one in found}.values())
 
 
 def rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
-    """How far the score that loops see goes with the grade, over cases."""
+    """Returns the rank correlation of the score that loops see with the grade, over cases."""
     pairs = [
         (score, grade)
         for one in distinct(one for block in blocks for one in block)
@@ -522,7 +522,7 @@ def rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
 def graded_blocks(
     experiment: Experiment, blocks: Sequence[Sequence[Graded]]
 ) -> list[Sequence[Graded]]:
-    """Those that can be compared: no grade that decides is still to come, but those of people."""
+    """Returns the blocks with all deciding grades, except grades of people, for comparison."""
     decide = {experiment.main_grader}
     try:
         test = experiment.solved
@@ -544,7 +544,7 @@ def _missing(experiment: Experiment, one: Graded) -> list[str]:
 
 
 def ungraded(experiment: Experiment, flat: Sequence[Graded]) -> list[str]:
-    """Which results have no grade yet, by grader; people are counted elsewhere."""
+    """Returns notes on results without a grade, by grader; people are counted elsewhere."""
     missing: dict[str, list[str]] = {}
     for one in flat:
         for name in _missing(experiment, one):
@@ -559,13 +559,13 @@ def ungraded(experiment: Experiment, flat: Sequence[Graded]) -> list[str]:
     return lines
 
 
-# What a report says of money.
+# Notes of a report on money.
 
 
 def cost_words(
     experiment: Experiment, store: SqliteStore, flat: Sequence[Graded], rows: Mapping[str, RunRow]
 ) -> list[str]:
-    """What has to be known of the costs in a report."""
+    """Returns the notes on costs in a report."""
     gradings = [row.in_doubt for key, row in rows.items() if is_grading(key) and row.in_doubt]
     return [
         *_budget_words(experiment, flat),
@@ -577,14 +577,14 @@ def cost_words(
 
 
 def _open_words(rows: Mapping[str, RunRow]) -> list[str]:
-    """How many runs may have paid for calls whose answer is lost, since their process ended."""
+    """Returns a note on runs that may have paid for a lost answer, since their process ended."""
     count = sum(row.status == "interrupted" for row in rows.values())
     words = "what a call costs that was open then is not in the costs"
     return [f"{plural(count, 'run')} stopped when a process ended: {words}"] if count else []
 
 
 def _budget_words(experiment: Experiment, flat: Sequence[Graded]) -> Iterator[str]:
-    """Which trials a budget has stopped, by variant, and what helps."""
+    """Yields notes on trials that a budget has stopped, by variant, with advice."""
     has_own, stops = experiment.trial_budget is not None, Counter[tuple[str, str]]()
     for outcome in (one.outcome for one in flat):
         why = outcome.message if outcome.is_done and outcome.error == STOPPED else ""
@@ -598,7 +598,7 @@ def _budget_words(experiment: Experiment, flat: Sequence[Graded]) -> Iterator[st
 
 
 def _doubt_words(what: str, flat: Iterable[Graded]) -> list[str]:
-    """In which costs there is what was reserved for calls in doubt."""
+    """Returns a note on costs that include the reserve of calls in doubt."""
     counts = [one.outcome.in_doubt for one in flat if one.outcome.in_doubt]
     return _reserved(what, counts, "trial")
 
@@ -611,7 +611,7 @@ def _reserved(what: str, counts: Sequence[int], noun: str) -> list[str]:
 def _unpriced_words(
     store: SqliteStore, flat: Sequence[Graded], *, with_gradings: bool = True
 ) -> list[str]:
-    """Which trials and gradings cost what nobody knows, since a model has no price."""
+    """Returns notes on trials and gradings with unknown cost, since a model has no price."""
     runs: dict[tuple[str, str], list[str]] = {}
     for one in flat:
         if one.outcome.unpriced:
@@ -622,7 +622,7 @@ def _unpriced_words(
                 runs.setdefault(("grading", f"by {name!r}"), []).append(grade.run)
     lines = []
     for (noun, whose), each in runs.items():
-        # All runs of a variant ask the same models.
+        # All runs of a variant call the same models.
         charges = store.charges("model", run=each[0]).items()
         models = [model for model, spent in charges if model and spent.unpriced_calls]
         why = f"no price for {', '.join(models) or 'a model'}; set [prices.MODEL] in whorl.toml"
@@ -632,7 +632,7 @@ def _unpriced_words(
 
 
 def tell_of_costs(found: Sweep, store: SqliteStore, flat: Sequence[Graded]) -> None:
-    """Says what is in the costs of rules; where they are not known, none is recommended."""
+    """Adds notes on the costs of rules; if they are unknown, no rule is recommended."""
     found.words += _doubt_words("costs contain", flat)
     if unpriced := _unpriced_words(store, flat, with_gradings=False):
         found.words += unpriced
@@ -640,7 +640,7 @@ def tell_of_costs(found: Sweep, store: SqliteStore, flat: Sequence[Graded]) -> N
 
 
 def tell_of_trials(found: Sweep, outcomes: Sequence[Outcome], commands: Commands) -> None:
-    """Says which trials are not in a sweep; before all have ended no rule is recommended."""
+    """Adds notes on trials outside a sweep; recommends no rule before all trials have ended."""
     open_ = sum(not one.is_done for one in outcomes)
     failed = sum(one.is_outside for one in outcomes)
     found.trials, without = len(outcomes), len(outcomes) - found.runs - open_ - failed

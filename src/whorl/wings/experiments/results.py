@@ -1,6 +1,6 @@
-"""An experiment with what its runs gave so far: reports, sweeps over rules, the facts for both.
+"""An experiment with the results of its runs so far: reports, sweeps over rules, and their facts.
 
-It only looks: nothing is started here, and no call is made.
+It only reads: it starts nothing and makes no call.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class Study:
         *,
         generation: int = 1,
     ) -> None:
-        """`commands` run the experiment, for those who ask before it has run.
+        """`commands` run the experiment; they are for users who ask before it has run.
 
-        It is that of the newest generation, or of this one, which may have no run yet.
+        The generation is the newest one, or `generation`, which may have no run yet.
         """
         self.project, self.store, self.experiment = project, store, experiment
         self._settings = settings
@@ -86,7 +86,7 @@ class Study:
         self.refresh()
 
     def refresh(self) -> None:
-        """Looks at the runs again."""
+        """Reads the runs again."""
         generation = max(self._least, generation_of(self.store, self.experiment.name))
         if generation != self.generation:
             self.generation = generation
@@ -97,7 +97,7 @@ class Study:
 
     @property
     def graded(self) -> list[list[Graded]]:
-        """All trials with their grades, but those that a person has steered."""
+        """All trials with their grades, except those that a person has steered."""
         if self._graded is None:
             graded, known = self.collection.graded, (t.key for block in self.blocks for t in block)
             rows = {key: row for key in known if (row := self.rows.get(key)) is not None}
@@ -108,19 +108,19 @@ class Study:
 
     @property
     def steered(self) -> list[str]:
-        """Says which trials are left out."""
+        """Notes on the trials that are left out."""
         return self._steered if self.graded else []
 
     @property
     def commands(self) -> Commands:
-        """What goes on with it, with a larger budget where the one that it has is too small."""
+        """The commands that continue it, with a larger budget if the current one is too small."""
         return self._commands.with_budget(self.more_usd(), self.experiment.budget)
 
     def more_usd(self, needs_usd: float = 0.0) -> float | None:
-        """So many dollars more than the file gives are enough; None: what it gives is enough.
+        """Returns the dollars beyond the file's budget that are enough; None: no more is needed.
 
-        It is twice what the next part takes, or as much again as is spent. A run that was paused
-        says what that part `needs_usd`, in all.
+        It is twice what the next part needs, or as much again as is spent. For a paused run,
+        `needs_usd` is the need of that part, in all.
         """
         experiment, spent_usd = self.experiment, sum(row.cost_usd for row in self.rows.values())
         limited = (k for k, row in self.rows.items() if row.budget_usd is not None)
@@ -138,7 +138,7 @@ class Study:
         return math.ceil(100 * (wanted_usd - (experiment.budget or 0.0))) / 100
 
     def _flat(self, variant: str = "") -> list[Graded]:
-        """All trials, or those of a variant."""
+        """Returns all trials, or those of a variant."""
         flat = (one for block in self.graded for one in block)
         return [one for one in flat if variant in ("", one.outcome.trial.variant)]
 
@@ -150,7 +150,7 @@ class Study:
 
     @property
     def others(self) -> int:
-        """How many of its runs are of cases, variants or versions that the file has no more."""
+        """How many of its runs are of cases, variants or versions that the file no longer has."""
         known = {trial.key for block in self.blocks for trial in block}
         return sum(key not in known and is_trial(key) for key in self.rows)
 
@@ -158,7 +158,7 @@ class Study:
         return loop_named(self.experiment, self.prepared, name, variant)
 
     def loops(self) -> list[str]:
-        """The loops of the baseline, those that are explored first."""
+        """Returns the loops of the baseline; the explored ones come first."""
         names = [node.name for _, node in walk(self.workflow().body) if isinstance(node, Loop)]
         return list(dict.fromkeys([*self.experiment.explore, *names]))
 
@@ -168,7 +168,7 @@ class Study:
     def sweep(
         self, name: str = "", variant: str = "", rules: Sequence[Rule] | None = None
     ) -> Sweep:
-        """What rules would have given and cost over the recorded runs of a variant."""
+        """Returns what rules would have given and cost over the recorded runs of a variant."""
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
         flat = self._flat(variant or self.experiment.baseline)
@@ -195,7 +195,7 @@ class Study:
     def subjects(
         self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None
     ) -> list[Subject]:
-        """The recorded runs of a variant, with the facts and grades of their iterations."""
+        """Returns the recorded runs of a variant, with the facts and grades of their iterations."""
         name = variant or self.experiment.baseline
         atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
@@ -215,7 +215,7 @@ class Study:
         return subjects
 
     def check_ended(self, variant: str = "") -> None:
-        """Raises UsageError where no trial has ended, of any variant or of this one."""
+        """Raises UsageError if no trial has ended, of any variant or of this one."""
         names = [variant] if variant else [*self.prepared]
         if not any(True for name in names for _ in self.ended(name)):
             outcomes = [one.outcome for one in self._flat()]
@@ -246,17 +246,17 @@ class Study:
 def iteration_names(
     collection: Collection, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What graders see of each iteration, as if the loop had returned that one.
+    """Yields what graders see of each iteration, as if the loop had returned that one.
 
-    Its outputs are None where nobody knows them; nobody asks where no grader reads them. They are
-    FAILED where the run would have failed, which is asked of a run that has.
+    Outputs are None if they are unknown, or if no grader reads them. They are FAILED if the run
+    would have failed; this is checked for a failed run.
     """
     usual = collection.names(outcome)
     outputs = IterationOutputs(collection.store, workflow, loop, outcome)
     is_asked = any(map(reads_outputs, collection.experiment.graders.values()))
     for number, results in facts.results.items():
         names = dict(usual) | {"results": results}
-        # A run that has failed gave no outputs, whatever its loop returned.
+        # A failed run has no outputs, even if its loop returned an iteration.
         has_failed = outcome.status != "succeeded"
         if number != outcome.returned or has_failed:
             names["outputs"] = outputs.of(number, results) if is_asked or has_failed else None

@@ -1,4 +1,4 @@
-"""Experiments: which there are, running them, what they found, and what other rules would do."""
+"""Experiments over HTTP: listing and running them, their results, and the effect of other rules."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -50,7 +50,7 @@ from whorl.wings.experiments.what_if.query import (
     what_if_of,
 )
 
-# Experiments as JSON: what is asked about them, and what is answered.
+# Experiments as JSON: the requests and the answers.
 
 Part = Annotated[str, Field(max_length=1_000)]
 
@@ -257,7 +257,7 @@ runs_router = APIRouter(prefix="/api/runs", tags=["experiments"])
 _plain = [Depends(check_query)]
 
 Name = Annotated[str, Path(min_length=1, max_length=200)]
-# How often a stream looks at an experiment that is running, at most.
+# The least time between two looks of a stream at a running experiment.
 _LOOK_S = 1.0
 
 
@@ -441,7 +441,7 @@ async def _detail(state: ServerState, name: str) -> ExperimentDetail:
 def _item(
     state: ServerState, study: Study, asked: AskedExperiment | None
 ) -> tuple[ExperimentItem, Progress]:
-    """How far an experiment is, by its runs and by who was asked for it."""
+    """Returns the progress of an experiment, by its runs and by the request to run it."""
     experiment, progress, found = study.experiment, progress_of(study), study.rows.values()
     if asked is not None and asked.budget_usd is not None:
         progress.budget_usd = asked.budget_usd
@@ -470,7 +470,7 @@ def _item(
 
 
 def _lacks_grades(study: Study) -> bool:
-    """Whether a grading has stopped before its end, and its result has no grade."""
+    """Returns whether a grading has stopped before its end, and its result has no grade."""
     gradings = (row for key, row in study.rows.items() if is_grading(key))
     if all(row.status in (*ENDED, "waiting") for row in gradings):
         return False
@@ -478,7 +478,7 @@ def _lacks_grades(study: Study) -> bool:
 
 
 def progress_of(study: Study) -> Progress:
-    """What the runs of an experiment tell of how far it is, whoever conducts it."""
+    """Returns the progress of an experiment from its runs, for any process that runs it."""
     experiment, found = study.experiment, study.rows
     variants = dict.fromkeys(study.prepared, 0)
     made = Progress(experiment.trials, variants=variants)
@@ -529,7 +529,7 @@ def _described(state: ServerState, study: Study) -> ExperimentDetail:
 
 @dataclass(slots=True)
 class _Changes:
-    """The stream of one experiment: what it has told last."""
+    """The stream of one experiment; `last` is the text that was sent last."""
 
     state: ServerState
     study: Study
@@ -539,7 +539,7 @@ class _Changes:
     async def news(self, listener: Listener) -> tuple[str, float | None]:
         touched, listener.touched = listener.touched, set()
         text = await asyncio.to_thread(self._look, touched)
-        # What ends it is no run.
+        # The end of an experiment is not the end of a run.
         return text, _LOOK_S if self.is_running else None
 
     def _look(self, touched: set[RunId]) -> str:

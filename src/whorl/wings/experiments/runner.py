@@ -1,7 +1,7 @@
-"""Conducting an experiment: starts, resumes and grades its trials, in parallel, within a budget.
+"""Runs an experiment: starts, resumes and grades its trials, in parallel, within a budget.
 
-All that is known of it stands in the runs: after a crash the same command goes on where it was, and
-what was paid for is not paid for again.
+The state of an experiment is in its runs. After a crash the same command continues it, and does not
+pay again for calls that are already paid.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class ExperimentRunner:
-    """Brings the runs of one experiment about."""
+    """Runs the trials and gradings of one experiment."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class ExperimentRunner:
         self._bounds = Bounds(experiment, self.prepared, self._graders, providers)
         self.is_stopped = False
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        # Runs that lack money, and cannot go on with more.
+        # Runs that lack money, and cannot get more.
         self._refused: set[str] = set()
 
     def stop(self) -> None:
-        """Begins nothing more; what is under way goes on to its end."""
+        """Starts no more trials. Running trials finish."""
         self.is_stopped = True
 
     @property
@@ -88,7 +88,7 @@ class ExperimentRunner:
     def open(
         self, *, fresh: bool = False, budget: float | None = None, generation: int = 0
     ) -> Forecast:
-        """Looks at what is there already; gives what may come."""
+        """Reads the runs that exist; returns the forecast of the rest."""
         experiment = self.experiment
         newest = generation_of(self._store, experiment.name)
         self.generation = generation or max(1, newest + fresh)
@@ -102,7 +102,7 @@ class ExperimentRunner:
         return self._remaining.forecast()
 
     async def run(self) -> Progress:
-        """Starts and resumes what is missing; ends early where the budget does not allow more."""
+        """Starts and resumes the missing runs; ends early if the budget does not allow more."""
         running: set[asyncio.Task[None]] = set()
         if self.progress.done:
             self._watch(self.progress)
@@ -111,7 +111,7 @@ class ExperimentRunner:
             self._watch(self.progress)
             return self.progress
         except asyncio.CancelledError:
-            # What is under way stays where it is, and goes on when it is asked for again.
+            # Running trials stay as they are, and continue with the next command.
             self.stop()
             self._runtime.stop()
             raise
@@ -120,11 +120,11 @@ class ExperimentRunner:
                 await _one_ended(running)
 
     async def _conduct_all(self, running: set[asyncio.Task[None]]) -> None:
-        """Begins one after the other, as many at once as may be, while the budget allows it."""
+        """Starts the trials in order, as many at once as allowed, while the budget lasts."""
         queue, most = self._remaining.queue, self.experiment.at_once
         while (queue or running) and not self._is_ending:
             needs = self._remaining.needs[queue[0].key] if queue else Bound()
-            # Alone it may begin with less room for a long answer.
+            # A trial that runs alone may begin with less reserve for a long answer.
             wanted_usd = needs.reserve_usd if running else needs.cost_usd
             if queue and len(running) < most and self._budget.fits(wanted_usd):
                 trial = queue.popleft()
@@ -138,7 +138,7 @@ class ExperimentRunner:
                 return
 
     async def _conduct(self, trial: Trial) -> None:
-        """Brings a trial and its gradings about, within what is reserved for them."""
+        """Runs a trial and its gradings, within the dollars that are reserved for them."""
         remaining = self._remaining
         try:
             await self._bring_about(trial)
@@ -158,7 +158,7 @@ class ExperimentRunner:
         self._watch(self.progress)
 
     async def _bring_about(self, trial: Trial) -> None:
-        """Starts a trial, or goes on with it, until it has ended or has spent what it may."""
+        """Starts or resumes a trial, until it has ended or has spent its limit."""
         key, bound = trial.key, self._bounds.trials[trial.variant]
         graded_usd = self._bounds.graded[trial.variant].cost_usd
         most_usd = self._budget.reserved[key] - graded_usd
@@ -172,7 +172,7 @@ class ExperimentRunner:
             if self._budget.most_usd is not None and not is_free:
                 limits.append(max(0.0, most_usd))
             await self._start(trial, limits)
-        # What the outside failed is tried again, three times at most.
+        # A run that a provider failed is resumed, three times at most.
         while (row := self.rows[key]).status == "failed":
             if not self._remaining.is_tried_again(outcome_of(self._store, trial, row)):
                 return
@@ -180,10 +180,10 @@ class ExperimentRunner:
             await self._ask(key, steering.resumed, trial)
 
     async def _start(self, trial: Trial, limits: list[float]) -> None:
-        """Starts the run of a trial, or goes on with it, within the smallest of these limits."""
+        """Starts or resumes the run of a trial, within the smallest of these limits."""
         one, explore = self.prepared[trial.variant], self.experiment.explore
         own_usd = one.workflow.limits.cost_usd
-        # A loop that the own limit of its workflow ends has a result; any other limit pauses it.
+        # A loop that ends at its workflow's own limit has a result. Any other limit pauses the run.
         pauses = bool(limits) and (own_usd is None or min(limits) < own_usd)
         again = asked_again(one.workflow, explore if pauses else ())
         start = Start(
@@ -201,7 +201,7 @@ class ExperimentRunner:
         await self._drive(one.workflow, start, trial)
 
     async def _grade(self, trial: Trial, grader: Grader, key: str, shown: dict[str, Any]) -> None:
-        """Grades a result, within what is left of what is reserved for its trial."""
+        """Grades a result, within the rest of the reserve of its trial."""
         left_usd, row = self._budget.reserved[trial.key], self.rows.get(key)
         if row is not None and is_short(self._store, row):
             needs = self._bounds.grading(self._store, grader.name, row)
@@ -213,26 +213,26 @@ class ExperimentRunner:
             file, labels = self.experiment.file, labels_of(self.experiment.name)
             start = Start(input=shown, limits=limits, key=key, file=file, labels=labels)
             await self._drive(self._graders[grader.name], start, trial)
-        # What the outside failed is tried again, three times at most.
+        # A run that a provider failed is resumed, three times at most.
         while self._remaining.is_failed(self.rows[key]) and not self._is_ending:
             self._remaining.tries[key] += 1
             await self._ask(key, steering.resumed, trial)
 
     async def _drive(self, workflow: Workflow, start: Start, trial: Trial) -> None:
-        """Starts a run, or goes on with the one of that key, until nobody drives it."""
+        """Starts a run, or resumes the run of that key, and waits until no process drives it."""
         run, is_new = await self._runtime.start(workflow, start)
         spent_usd = 0.0 if is_new else self._store.run(run).cost_usd
         if is_new:
             self._driving.drive(run)
         else:
-            # Of one that was made just before a crash, it shows a moment later that nobody has it.
+            # If a run was created just before a crash, its missing driver shows a moment later.
             await self._driving.settled(run)
             if self._store.run(run).status == "interrupted":
                 await self._driving.take_up(run)
         await self._settle(start.key, run, spent_usd, trial)
 
     async def _allow(self, key: str, left_usd: float, trial: Trial) -> None:
-        """Lets a run that lacks money go on with so much."""
+        """Gives a run that lacks money so many dollars, and resumes it."""
         row = self.rows[key]
         more_usd = left_usd - ((row.budget_usd or 0.0) - row.cost_usd)
         if more_usd <= EXACT_USD or self._is_ending:
@@ -242,13 +242,13 @@ class ExperimentRunner:
         await self._ask(key, partial(steering.asked, "run.resumed", body), trial)
 
     async def _ask(self, key: str, make: Callable[[], Event], trial: Trial) -> None:
-        """Asks something of a run, and waits until nobody drives it."""
+        """Sends a request to a run, and waits until no process drives it."""
         row = self.rows[key]
         await self._driving.ask(row.id, make)
         await self._settle(key, row.id, row.cost_usd, trial)
 
     async def _settle(self, key: str, run: RunId, spent_usd: float, trial: Trial) -> None:
-        """Waits until nobody drives a run; what it has cost since is spent of its trial's part."""
+        """Waits until no process drives a run, and books its cost on the reserve of its trial."""
         self.rows[key] = row = await self._driving.settled(run)
         self._budget.spend(trial.key, row.cost_usd - spent_usd)
         self.progress.spent_usd = self._budget.spent_usd
@@ -256,7 +256,7 @@ class ExperimentRunner:
 
 
 async def _one_ended(running: set[asyncio.Task[None]]) -> None:
-    """Waits until one of those under way has ended, and raises what it has raised."""
+    """Waits until a running task has ended, and raises its exception."""
     done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     running -= done
     for task in done:

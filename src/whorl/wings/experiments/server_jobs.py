@@ -1,7 +1,7 @@
-"""The experiments of a project: which there are, who is asked for each, and those conducted here.
+"""The experiments of a project: their files, their requests, and those that this process runs.
 
-Whoever asks for one leaves a row in the store; a server, or a process in the background, takes it
-and conducts it. Where that process ends, the next one goes on.
+A request leaves a row in the store. A server or a background process claims the row and runs the
+experiment. If that process ends, the next one continues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
 
-# `asked`: it is to be conducted; `paused`: its budget did not allow more; `stopped`: by a person.
+# `asked`: it should run; `paused`: its budget did not allow more; `stopped`: by a person.
 State = Literal["asked", "paused", "stopped", "failed", "done"]
 LEASE_S: Final = 30.0
 _REASON_MAX: Final = 500
@@ -65,7 +65,7 @@ log = logging.getLogger("whorl")
 
 @dataclass(frozen=True, slots=True)
 class AskedExperiment:
-    """An experiment that was asked for; `root` is the folder of its project."""
+    """A request to run an experiment; `root` is the folder of its project."""
 
     name: str
     root: str
@@ -78,7 +78,7 @@ class AskedExperiment:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentTable:
-    """The experiments of a store that were asked for."""
+    """The requests in a store to run experiments."""
 
     store: SqliteStore
 
@@ -87,7 +87,7 @@ class ExperimentTable:
         return {asked.name: asked for asked in found}
 
     async def ask(self, asked: AskedExperiment) -> None:
-        """Wants one conducted; raises UsageError W905 where a process does that already."""
+        """Requests an experiment; raises UsageError W905 if a process runs it already."""
         now = self.store.clock()
 
         def apply(connection: apsw.Connection) -> None:
@@ -100,7 +100,7 @@ class ExperimentTable:
         await change(self.store, apply, _DEFINITIONS)
 
     async def claim(self, name: str, owner: str) -> bool:
-        """Takes an experiment, or keeps it; False: another process has it, or nobody wants it."""
+        """Claims or keeps an experiment; returns False if another process has it or it ended."""
         now = self.store.clock()
         return await self._changed(_CLAIM, (name, owner, now, now - LEASE_S))
 
@@ -108,11 +108,11 @@ class ExperimentTable:
         await self._changed(_SETTLE, (name, owner, state, reason[:_REASON_MAX]))
 
     async def release(self, owner: str) -> None:
-        """Leaves all that a process conducts to others."""
+        """Releases all experiments of a process, so that others can claim them."""
         await self._changed("UPDATE experiments SET owner = '' WHERE owner = ?", (owner,))
 
     async def stop(self, name: str) -> bool:
-        """False: nobody conducts it."""
+        """Stops an experiment; returns False if it is not requested."""
         return await self._changed(_STOP, (name,))
 
     async def remove(self, name: str) -> None:
@@ -127,9 +127,9 @@ class ExperimentTable:
 
 
 async def remove(project: Project, name: str, again: str) -> int:
-    """Deletes all runs of an experiment, or none where somebody drives one of them.
+    """Deletes all runs of an experiment, or none if a process drives one of them.
 
-    Gives how many there were; `again` is the command for when nobody drives them any more.
+    Returns their number; `again` is the command to repeat once no process drives them.
     """
     async with project.open_store() as store:
         found = store.list_runs(RunFilter(key=key_prefix(name)), 2**31)
@@ -141,7 +141,7 @@ async def remove(project: Project, name: str, again: str) -> int:
 
 
 class Experiments:
-    """Looks after the experiments of a project."""
+    """Manages the experiments of a project."""
 
     def __init__(self, project: Project, providers: Providers, driving: Driving) -> None:
         self.project, self.providers, self.driving = project, providers, driving
@@ -154,7 +154,7 @@ class Experiments:
         self._conductors: dict[str, ExperimentRunner] = {}
 
     def files(self) -> dict[str, str]:
-        """The experiment files of the project, by the name that each has or would have."""
+        """Returns the experiment files of the project, by their names."""
         found: dict[str, str] = {}
         for path, _ in sorted(candidates(self._root)):
             if path.endswith(_SUFFIXES):
@@ -165,9 +165,9 @@ class Experiments:
         return found
 
     def study(self, name: str, file: str = "") -> Study:
-        """The experiment of that name; raises UsageError W902 where no file has it.
+        """Returns the experiment of that name; raises UsageError W902 if no file has it.
 
-        One that is conducted here is told of as it was read for that, whatever its files say now.
+        If this process runs it, the result is as it was read then, even if its files changed.
         """
         read = self._conductors[name].experiment if name in self._conductors else None
         if read is None and not file:
@@ -181,7 +181,7 @@ class Experiments:
         return Study(self.project, self._store, read, self.providers.settings)
 
     async def ask(self, file: str, *, budget: float | None = None, fresh: bool = False) -> str:
-        """Has an experiment conducted, by whoever sees it first; gives its name."""
+        """Requests an experiment, which the first process to see it runs; returns its name."""
 
         def check() -> AskedExperiment:
             experiment = read_experiment(self.project, file)
@@ -196,13 +196,13 @@ class Experiments:
         return asked.name
 
     async def stop(self, name: str) -> None:
-        """Begins no more trials; those under way go on to their end."""
+        """Starts no more trials. Running trials finish."""
         if not await self.table.stop(name):
             raise UsageError(f"experiment {name!r} is not running", code="W905")
         self.awake.set()
 
     async def work(self) -> None:
-        """Goes on until it is cancelled."""
+        """Claims and runs experiments until it is cancelled."""
         while not self._store.is_mirror:
             try:
                 await self.look()
@@ -214,7 +214,7 @@ class Experiments:
                     await self.awake.wait()
 
     async def look(self) -> None:
-        """Takes what is asked for, keeps what is conducted here, and leaves what is stopped."""
+        """Claims requested experiments, renews its claims, and stops those that users stopped."""
         if self.driving.is_closing:
             return
         for name, asked in (await asyncio.to_thread(self.table.all)).items():
@@ -229,7 +229,7 @@ class Experiments:
                 self._tasks[name] = asyncio.create_task(self._conduct(asked))
 
     async def settled(self, name: str) -> AskedExperiment:
-        """Conducts until nobody wants this one conducted any more; gives what came of it."""
+        """Runs an experiment until it is no longer requested; returns its last state."""
         while True:
             await self.look()
             asked = self.table.all()[name]
@@ -255,7 +255,7 @@ class Experiments:
         finally:
             self._tasks.pop(name, None)
             self._conductors.pop(name, None)
-        # One that was stopped, or whose process ends, is as it was asked for.
+        # If it was stopped, or its process ends, the request stays as it is.
         if not self.driving.is_closing and (conductor is None or not conductor.is_stopped):
             await self.table.settle(name, self._owner, state, reason)
         self.awake.set()
@@ -267,13 +267,13 @@ class Experiments:
         return conductor
 
     def run_left(self) -> None:
-        """Each experiment sees that by itself."""
+        """Does nothing, since each experiment notices that itself."""
 
     def health(self) -> dict[str, float]:
         return {}
 
     async def close(self) -> None:
-        """Leaves what is conducted here to others; called once no run is driven any more."""
+        """Releases the experiments of this process; called once no run is driven any more."""
         for conductor in self._conductors.values():
             conductor.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -1,8 +1,8 @@
-"""Statistics of experiments, by the standard library alone: intervals, paired differences, kappa.
+"""Statistics of experiments, with the standard library only: intervals, paired differences, kappa.
 
-Units are cases, or groups of cases that belong together; an interval never takes iterations or
-repeated runs of one case for independent. Whatever is drawn is drawn from a seed, so that a report
-says the same each time.
+Units are cases, or groups of cases that belong together. An interval never treats iterations or
+repeated runs of one case as independent. Random draws use a seed, so that a report is the same
+each time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 LEVEL = 0.95
-# Fewer units than this are too few to say anything.
+# With fewer units than this there is no interval.
 UNITS_MIN = 8
-# How likely a difference is to be seen that is called large enough to be seen.
+# The power: the probability that a detectable difference is seen.
 POWER = 0.8
 RESAMPLES = 4_000
-# Those of kappa, which take longer.
+# The draws for kappa, which take longer.
 KAPPA_RESAMPLES = 1_000
-# From and to how many units a table of places is worth its while, and fair.
+# The numbers of units for which a table of places is worthwhile and fair.
 _TABLED = (128, 2_048)
 _NORMAL = NormalDist()
 _TINY = 1e-12
@@ -38,9 +38,9 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with the limits that it lies between; None: there are too few units to say.
+    """A number with the limits of its interval, or None as limits if there are too few units.
 
-    An upper limit that is infinite is none.
+    An infinite upper limit means that there is no limit.
     """
 
     value: float
@@ -57,7 +57,7 @@ class Estimate:
         )
 
     def document(self) -> dict[str, float | None]:
-        """As JSON, which has no infinite numbers."""
+        """Returns the estimate as JSON, which has no infinite numbers."""
         return {"value": finite(self.value), "low": finite(self.low), "high": finite(self.high)}
 
 
@@ -67,7 +67,7 @@ def too_few(count: int, noun: str) -> str:
 
 
 def finite(number: float | None) -> float | None:
-    """A number as JSON has it, which knows none that is infinite or no number."""
+    """Returns a number for JSON, or None if it is infinite or NaN."""
     return number if number is not None and math.isfinite(number) else None
 
 
@@ -77,10 +77,10 @@ def mean(values: Sequence[float]) -> float:
 
 @lru_cache(maxsize=1_024)
 def t_quantile(share: float, degrees: int) -> float:
-    """Where Student's t has this share of its values below it, by its expansion.
+    """Returns the quantile of Student's t at this share, by its expansion.
 
-    (Abramowitz and Stegun 26.7.5.) With the fewest units that have an interval it is right to a
-    thousandth.
+    (Abramowitz and Stegun 26.7.5.) With the fewest units that have an interval, its error is below
+    a thousandth.
     """
     z = _NORMAL.inv_cdf(share)
     terms = (
@@ -93,7 +93,7 @@ def t_quantile(share: float, degrees: int) -> float:
 
 
 def wilson(hits: int, count: int, level: float = LEVEL) -> tuple[float, float]:
-    """The interval of Wilson (1927) for a share."""
+    """Returns the interval of Wilson (1927) for a share."""
     z = _NORMAL.inv_cdf(0.5 + level / 2)
     share, square = hits / count, z * z / count
     middle = (share + square / 2) / (1 + square)
@@ -104,7 +104,7 @@ def wilson(hits: int, count: int, level: float = LEVEL) -> tuple[float, float]:
 def agresti_min(
     better: float, worse: float, count: int, level: float = LEVEL
 ) -> tuple[float, float]:
-    """The interval of Agresti and Min (2005) for the difference of two paired shares."""
+    """Returns the interval of Agresti and Min (2005) for the difference of two paired shares."""
     z, total = _NORMAL.inv_cdf(0.5 + level / 2), count + 2
     up, down = (better + 0.5) / total, (worse + 0.5) / total
     half = z * math.sqrt((up + down - (up - down) ** 2) / total)
@@ -114,7 +114,7 @@ def agresti_min(
 def gather(
     values: Sequence[float], groups: Sequence[Hashable] | None
 ) -> tuple[list[float], list[int]]:
-    """The sum and the number of values of each unit."""
+    """Returns the sum and the number of values of each unit."""
     if groups is None:
         return list(values), [1] * len(values)
     totals: dict[Hashable, float] = {}
@@ -125,7 +125,7 @@ def gather(
 
 
 def clustered(totals: Sequence[float], sizes: Sequence[int], level: float = LEVEL) -> Estimate:
-    """A mean with Student's interval, given the sum and the number of values of each unit."""
+    """Returns a mean with Student's interval, from the sum and number of values of each unit."""
     middle = sum(totals) / (sum(sizes) or 1)
     if len(totals) < UNITS_MIN:
         return Estimate(middle)
@@ -134,13 +134,13 @@ def clustered(totals: Sequence[float], sizes: Sequence[int], level: float = LEVE
 
 
 def _error(totals: Sequence[float], sizes: Sequence[int], middle: float) -> float:
-    """The standard error of a mean, with the error between units."""
+    """Returns the standard error of a mean, from the differences between units."""
     count, apart = len(totals), [t - n * middle for t, n in zip(totals, sizes, strict=True)]
     return math.sqrt(count / (count - 1) * sum([x * x for x in apart])) / sum(sizes)
 
 
 def expanded(drawn: Sequence[float], units: int, level: float = LEVEL) -> tuple[float, float]:
-    """The expanded percentile interval (Hesterberg 2015) of what was drawn from so many units."""
+    """Returns the expanded percentile interval (Hesterberg 2015) of draws from so many units."""
     wide = math.sqrt(units / (units - 1)) * t_quantile(0.5 + level / 2, units - 1)
     cut, last, ordered = _NORMAL.cdf(-wide), len(drawn), sorted(drawn)
     low = max(0, math.floor(cut * (last + 1)) - 1)
@@ -155,7 +155,7 @@ def mean_estimate(
     is_repeated: bool = False,
     level: float = LEVEL,
 ) -> Estimate:
-    """The mean of grades over cases: Wilson where each is a yes or no of its own, else Student."""
+    """Returns the mean of grades over cases: Wilson if each is a single yes or no, else Student."""
     totals, sizes = gather(values, groups)
     if len(totals) < UNITS_MIN:
         return Estimate(mean(values))
@@ -174,7 +174,7 @@ def difference_estimate(
     seed: str,
     level: float = LEVEL,
 ) -> Estimate:
-    """The mean of differences by case: Agresti and Min for yes and no, else the bootstrap."""
+    """Returns the mean of differences by case: Agresti and Min for yes and no, else bootstrap."""
     if len(differences) >= UNITS_MIN and is_yes_or_no(differences, groups):
         better, worse = (sum(value == sign for value in differences) for sign in (1, -1))
         return Estimate(mean(differences), *agresti_min(better, worse, len(differences), level))
@@ -189,7 +189,7 @@ def ratio_estimates(
     seed: str,
     level: float = LEVEL,
 ) -> list[Estimate]:
-    """Ratios of two sums, such as the cost per solved case; all of them by the same draws."""
+    """Returns ratios of two sums, such as the cost per solved case, all from the same draws."""
     columns = {id(column): column for pair in pairs for column in pair}
     sums = {key: gather(each, groups)[0] for key, each in columns.items()}
     units = min(map(len, sums.values()), default=0)
@@ -207,9 +207,9 @@ def ratio_estimates(
 
 
 def _resampled(columns: dict[int, list[float]], seed: str) -> dict[int, list[float]]:
-    """Sums of columns over units that are drawn again and again, by the same draws."""
+    """Returns sums of columns over units that are resampled, with the same draws for all."""
     count = min(map(len, columns.values()))
-    # Those that never vary need no draw.
+    # Columns that never vary need no draw.
     sums = {key: [column[0] * count] * RESAMPLES for key, column in columns.items()}
     varying = [(sums[key], column) for key, column in columns.items() if min(column) < max(column)]
     for number, places in enumerate(_draws(count, random.Random(seed)) if varying else ()):
@@ -220,14 +220,14 @@ def _resampled(columns: dict[int, list[float]], seed: str) -> dict[int, list[flo
 
 
 def _draws(count: int, draw: random.Random) -> Iterator[Iterable[int]]:
-    """Which of so many units are drawn with putting back, again and again."""
+    """Yields the units of each resample, drawn with replacement."""
     places = list(range(count))
     if not _TABLED[0] <= count <= _TABLED[1]:
         for _ in range(RESAMPLES):
             yield draw.choices(places, k=count)
         return
-    # Half the time of `choices`: numbers of two bytes lead into a table, in which each unit stands
-    # as often; who gets the few places that are left is drawn now and then.
+    # Half the time of `choices`: two-byte numbers are indices of a table, in which each unit is
+    # equally often. The few places that are left are drawn again now and then.
     often, left = divmod(2**16, count)
     table = places * often + places[:left]
     for number in range(RESAMPLES):
@@ -241,7 +241,7 @@ def detectable(
     groups: Sequence[Hashable] | None = None,
     level: float = LEVEL,
 ) -> float:
-    """The least difference that is seen four times of five at this level, rounded up."""
+    """Returns the least difference that is seen four times of five at this level, rounded up."""
     totals, sizes = gather(differences, groups)
     if len(totals) < UNITS_MIN:
         return math.inf
@@ -255,7 +255,7 @@ def is_yes_or_no(differences: Sequence[float], groups: Sequence[Hashable] | None
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Spearman's rho: how far two go up together; None where one of them never varies."""
+    """Returns Spearman's rho of two series, or None if one of them never varies."""
     try:
         return correlation(_ranks(first), _ranks(second))
     except StatisticsError:
@@ -263,7 +263,7 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Ranks from 1; those that are alike share the middle of theirs."""
+    """Returns ranks from 1; equal values share the mean of theirs."""
     places: dict[float, list[int]] = {}
     for place, value in enumerate(sorted(values), 1):
         places.setdefault(value, []).append(place)
@@ -274,7 +274,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Cohen's kappa (1960) of two who say yes or no; None where one side never varies."""
+    """Returns Cohen's kappa (1960) of two raters, or None if one of them never varies."""
     count = len(pairs)
     first = sum(one for one, _ in pairs) / count if count else 0.0
     second = sum(other for _, other in pairs) / count if count else 0.0
@@ -287,9 +287,9 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A result with what the judge said of it, its votes, and the label.
+    """A result with the verdict of the judge, its votes, and the label.
 
-    `run` and `iteration` say where the result is; `asked` is the run that has the judge's words.
+    `run` and `iteration` are the place of the result; `asked` is the run with the judge's words.
     """
 
     case: str
@@ -306,8 +306,8 @@ class Judged:
 class JudgeReport:
     """How a judge and labels agree; `votes` has accuracy and calls for fewer votes.
 
-    All but that is of all `results`: on so many of them they have `agreed`, and each verdict is
-    that of `verdict_votes`. Flips and fewer votes are of those that have most votes: `voted`.
+    All fields but `votes` are about all `results`. Judge and label agree on `agreed` of them, and
+    each verdict has `verdict_votes`. Flips and fewer votes are about the most votes: `voted`.
     """
 
     question: str
@@ -325,17 +325,17 @@ class JudgeReport:
     votes: dict[int, tuple[float, float]] = field(default_factory=dict)
     agreed: int = 0
     verdict_votes: int = 1
-    # How many results of how many cases have how many votes, and in how many of them these differ.
+    # The results and cases with the most votes, the number of votes, and the results that differ.
     voted: dict[str, int] | None = None
-    # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right;
-    # None where a grade is missing, or a model has no price.
+    # The results of the loop, grade and dollars: by votes, with its own rule, and always right.
+    # None if a grade is missing, or a model has no price.
     loop: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    # Over so many runs.
+    # The number of runs behind these results.
     loop_runs: int = 0
-    # Where the judge and the label differ, with the judge's words.
+    # The results on which judge and label differ, with the judge's words.
     disagreements: list[dict[str, Any]] = field(default_factory=list)
     of: str = ""
-    # Results that have no verdict or no label, and labels that match no result; with what to do.
+    # Results without a verdict or a label, and labels without a result, with advice.
     notes: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
@@ -348,7 +348,7 @@ class JudgeReport:
 def reliability(
     question: str, judged: Sequence[Judged], seed: str, *, verdict_votes: int = 1
 ) -> JudgeReport:
-    """Accuracy, kappa and what fewer votes would give; intervals resample cases."""
+    """Returns accuracy, kappa and the effect of fewer votes; intervals resample cases."""
     right = [float(one.verdict == one.label) for one in judged]
     cases = [one.case for one in judged]
     labels = [one.label for one in judged]
@@ -397,7 +397,7 @@ def _kappa_estimate(judged: Sequence[Judged], seed: str) -> Estimate | None:
 
 
 def kappa_words(kappa: Estimate | None) -> str:
-    """The word for a kappa, by its lower limit."""
+    """Returns the word for a kappa, by its lower limit."""
     if kappa is None:
         return "not defined: one side never varies"
     lowest = kappa.value if kappa.low is None else kappa.low
@@ -411,7 +411,7 @@ def kappa_words(kappa: Estimate | None) -> str:
 
 
 def _with_votes(judged: Sequence[Judged], wanted: int) -> tuple[float, float]:
-    """Accuracy and calls with fewer votes: the mean over all orders of the votes that were cast."""
+    """Returns accuracy and calls with fewer votes: the mean over all orders of the cast votes."""
     accuracy = calls = 0.0
     for one in judged:
         left = tuple(one.votes.count(vote) for vote in (True, False, None))
@@ -423,9 +423,9 @@ def _with_votes(judged: Sequence[Judged], wanted: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=10_000)
 def _expected(left: tuple[int, ...], yes: int, no: int, most: int) -> tuple[float, float]:
-    """How likely votes that are left say yes, and how many are asked, at `most` so many.
+    """Returns the probability of a yes from the votes that are left, and the expected calls.
 
-    So many more `yes` or `no` decide; they are drawn without putting back.
+    It asks at most `most` times. So many more `yes` or `no` decide; it draws without replacement.
     """
     if not (yes and no and most):
         return float(not yes), 0.0

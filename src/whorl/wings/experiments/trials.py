@@ -1,7 +1,7 @@
-"""Trials: which runs an experiment is made of, in which order, and what became of each.
+"""Trials: the runs of an experiment, their order, and the outcome of each.
 
 A trial is an ordinary run with a key over all that it depends on. So it is started at most once,
-what did not change is not run again, and what was found is read from the runs by their keys.
+an unchanged trial is not run again, and results are read from the runs by their keys.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PREFIX = EXPERIMENT
 ENDED = ("succeeded", "failed", "cancelled")
-# So often what the outside has failed is tried again.
+# How often a run that a provider failed is resumed.
 RESUMES_MAX = 3
 # Sums of dollars are exact to this.
 EXACT_USD = 1e-9
@@ -41,7 +41,7 @@ STOPPED = "R103"
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished", "warning"})
 _STEERED = frozenset({"run.accepted", "run.cancelled", "run.continued"})
 _SHORTAGE = frozenset({"budget.reached", "run.finished", "run.paused", "run.resumed"})
-# Who lets a run go on that lacked money: not a person, who may want something else of it.
+# The author of resumes after a lack of money: not a person, who may have other reasons.
 BY_EXPERIMENT = "experiment"
 
 
@@ -49,7 +49,7 @@ BY_EXPERIMENT = "experiment"
 class Trial:
     """One run of one case under one variant; `number` counts repeats from 1.
 
-    `limit_usd` is what the files let the run spend; None: they set no limit.
+    `limit_usd` is the limit of the run's cost by its files; None: they set no limit.
     """
 
     case: Case
@@ -60,7 +60,7 @@ class Trial:
     limit_usd: float | None = None
 
     def may_have_more(self, row: RunRow, doubt_usd: float = 0.0) -> bool:
-        """Whether the files let its run spend more than it could, beside what is in doubt."""
+        """Returns whether the files allow more than the run's budget, beside calls in doubt."""
         if row.budget_usd is None:
             return False
         return self.limit_usd is None or self.limit_usd + doubt_usd > row.budget_usd + NOTHING
@@ -68,11 +68,11 @@ class Trial:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a trial. Cost and iterations are those of its own rule.
+    """The outcome of a trial. Cost and iterations are those of its own rule.
 
-    `extra_usd` is what exploring cost beside that. So many calls are `unpriced`: no price is known,
-    and the costs do not have them; of those `in_doubt` they have what was reserved. `is_short`: it
-    lacked money, and may have more than it had, so that it is not done.
+    `extra_usd` is the cost of exploring beyond that. Costs leave out `unpriced` calls, which have
+    no known price, and include the reserve of `in_doubt` calls. `is_short`: the trial lacked money
+    and may have more, so it is not done.
     """
 
     trial: Trial
@@ -101,7 +101,7 @@ class Outcome:
 
     @property
     def is_outside(self) -> bool:
-        """Whether it failed because of the outside, which says nothing about the variant."""
+        """Whether a provider or service failed it, which says nothing about the variant."""
         return self.status == "failed" and self.error in OUTSIDE
 
 
@@ -116,19 +116,19 @@ def key_prefix(name: str, generation: int | None = None) -> str:
 
 
 def is_trial(key: str) -> bool:
-    """Whether the run of this key is a trial; gradings say what they are in theirs."""
+    """Returns whether the run of this key is a trial; keys of gradings name their kind."""
     return "-" not in key.rpartition(":")[2]
 
 
 def is_grading(key: str) -> bool:
-    """Whether the run of this key grades a result."""
+    """Returns whether the run of this key grades a result."""
     return key.rpartition(":")[2].startswith("grade-")
 
 
 def blocks_of(
     experiment: Experiment, prepared: Mapping[str, Prepared], settings: Settings, generation: int
 ) -> list[list[Trial]]:
-    """All trials: a block for each case, in the order of the file; inside, in a drawn order."""
+    """Returns all trials: a block for each case, in file order; inside it, in a drawn order."""
     prefix = key_prefix(experiment.name, generation)
     hashes = {
         name: (content_hash(to_json(one.workflow)), models_of(one.workflow, settings))
@@ -152,12 +152,12 @@ def blocks_of(
 
 
 def least(*limits: float | None) -> float | None:
-    """The smallest of some limits, if there is one."""
+    """Returns the smallest of some limits, or None without limits."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def alike(trials: Iterable[Trial]) -> list[list[str]]:
-    """Variants that are the same runs in all cases, if there are any."""
+    """Returns groups of variants that are the same runs in all cases."""
     keys: dict[str, list[str]] = {}
     for trial in trials:
         keys.setdefault(trial.variant, []).append(trial.key)
@@ -168,7 +168,7 @@ def alike(trials: Iterable[Trial]) -> list[list[str]]:
 
 
 def labels_of(name: str, trial: Trial | None = None) -> dict[str, str]:
-    """How lists find the runs of an experiment; gradings are blind, and have its name alone."""
+    """Returns the labels of runs for lists; a blind grading has only the experiment's name."""
     labels = {"experiment": name}
     if trial is not None:
         labels |= {"case": trial.case.id, "variant": trial.variant, "repeat": str(trial.number)}
@@ -176,7 +176,7 @@ def labels_of(name: str, trial: Trial | None = None) -> dict[str, str]:
 
 
 def generation_of(store: SqliteStore, name: str) -> int:
-    """The newest generation of an experiment; 0 where it has no run yet."""
+    """Returns the newest generation of an experiment; 0 if it has no run yet."""
     prefix = key_prefix(name)
     newest = store.list_runs(RunFilter(key=prefix), 1)
     parts = newest[0].key.removeprefix(prefix).split(":") if newest else ["0"]
@@ -184,25 +184,25 @@ def generation_of(store: SqliteStore, name: str) -> int:
 
 
 def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]:
-    """All runs of an experiment by key: trials and gradings."""
+    """Returns all runs of an experiment by key: trials and gradings."""
     which = RunFilter(key=key_prefix(name, generation))
     return {row.key: row for row in store.list_runs(which, 2**31)}
 
 
 def is_steered(store: SqliteStore, row: RunRow) -> bool:
-    """Whether a person has changed what came of a trial."""
+    """Returns whether a person has changed the outcome of a trial."""
     return any(True for _ in store.read(row.id, kinds=_STEERED))
 
 
 def doubt_usd(store: SqliteStore, row: RunRow) -> float:
-    """What a run was charged with for calls in doubt: a crash has spent that, not the trial."""
+    """Returns the charge for a run's calls in doubt: a crash has spent that, not the trial."""
     doubts = store.read(row.id, kinds=frozenset({"task.in_doubt"})) if row.in_doubt else ()
     reserves: list[Any] = [entry.event.body.get("reserve") or {} for entry in doubts]
     return sum(amount_in(reserve.get("cost_usd")) for reserve in reserves)
 
 
 def is_short(store: SqliteStore, row: RunRow) -> bool:
-    """Whether the cost budget of a run has stopped it, or cut an answer so that it failed."""
+    """Returns whether its cost budget has stopped a run, or cut an answer so that it failed."""
     if row.budget_usd is None or row.status not in ("paused", "failed"):
         return False
     body: dict[str, Any] = {}
@@ -214,12 +214,12 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
 
 
 def lacks_money(store: SqliteStore, trial: Trial, row: RunRow) -> bool:
-    """Whether a trial was stopped for want of money that its files let it spend."""
+    """Returns whether a trial was stopped for lack of money that its files allow it to spend."""
     return trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row)
 
 
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
-    """Whether a run has failed because of the outside, whatever it failed in."""
+    """Returns whether a run failed because of a provider or service, in any of its parts."""
     if row.status != "failed":
         return False
     ends = [entry.event.body for entry in store.read(row.id, kinds=frozenset({"run.finished"}))]
@@ -234,7 +234,7 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
     outcome.in_doubt = row.in_doubt
     if row.status not in (*ENDED, "paused"):
         return outcome
-    # By loop and iteration; one that is tried again has all that it has used.
+    # Costs by loop and iteration; a retried iteration has the sum of its attempts.
     used: dict[str, dict[str, float]] = {}
     extra: dict[str, float] = {}
     for entry in store.read(row.id, kinds=_ENDS):
@@ -246,12 +246,12 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
                 outcome.unpriced = unpriced_in(body)
                 error = body.get("error") or {}
                 outcome.error, outcome.message = error.get("code", ""), error.get("message", "")
-                # Of what the outside failed, the step, the iteration and the run say R100.
+                # If a provider failed, the step, the iteration and the run have the code R100.
                 cause = (error.get("cause") or {}).get("code")
                 outcome.error = cause if cause in OUTSIDE else outcome.error
                 outcome.error = STOPPED if is_cut(error) else outcome.error
             case "warning" if row.status == "paused" and body.get("code") == STOPPED:
-                # It says which call the budget does not allow.
+                # The warning names the call that the budget does not allow.
                 outcome.error, outcome.message = STOPPED, str(body.get("message", ""))
             case "iteration.finished":
                 loop = address.rpartition("[")[0]
@@ -272,12 +272,12 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
 
 
 def unpriced_in(finished: dict[str, Any]) -> int:
-    """How many calls of a run that has finished had no known price."""
+    """Returns how many calls of a finished run had no known price."""
     return int((finished.get("usage") or {}).get("unpriced") or 0)
 
 
 def _take_loop(outcome: Outcome, body: dict[str, Any], address: str) -> None:
-    """The first outermost loop is the one that reports speak of, as it ended last."""
+    """Takes the end of the first outermost loop, which reports show; its last end counts."""
     if outcome.loop not in ("", address):
         return
     outcome.loop, outcome.iterations = address, body["iterations"]

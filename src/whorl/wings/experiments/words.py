@@ -1,6 +1,6 @@
-"""What experiments, judges and other rules come to: for people, spreadsheets, CI and as pictures.
+"""Results of experiments, judges and other rules: for people, spreadsheets, CI and as pictures.
 
-For people there is what they act on; the JSON has all of it.
+People see what they can act on; the JSON has everything.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _signed = "{:+.2f}".format
 
 
 def span(estimate: Estimate | None, shown: Callable[[float], str] = "{:.2f}".format) -> str:
-    """A number with its interval."""
+    """Returns a number with its interval."""
     if estimate is None or not math.isfinite(estimate.value):
         return "-"
     if estimate.low is None or estimate.high is None:
@@ -50,7 +50,7 @@ def span(estimate: Estimate | None, shown: Callable[[float], str] = "{:.2f}".for
 
 
 def sheet(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as CSV; what a spreadsheet would take for a formula is quoted."""
+    """Returns a table as CSV; cells that a spreadsheet would read as formulas are quoted."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerows([_cell(cell) for cell in row] for row in (names, *rows))
@@ -69,7 +69,7 @@ def _cell(value: Any) -> str:
 def report_lines(
     report: Report, file: str, pasted: Callable[..., str], commands: Commands
 ) -> list[str]:
-    """What an experiment found, and what to ask next; `pasted` makes commands."""
+    """Returns the results of an experiment, and the next commands; `pasted` makes commands."""
     title = f"{report.experiment}   {plural(report.cases, 'case')}, "
     title += f"{plural(len(report.variants), 'variant')}, {plural(report.repeat, 'run')} each"
     graded = f"grade: {safe(report.grader)} ({report.graded_by}), solved: {safe(report.solved)}"
@@ -116,7 +116,7 @@ def markdown_lines(report: Report) -> list[str]:
 
 
 def _beside(report: Report) -> list[str]:
-    """Beside the numbers: how many trials of each variant have failed, and the notes."""
+    """Returns lines beside the numbers: the failed trials of each variant, and the notes."""
     effect = "graded 0" if report.on_failure == "zero" else "left out"
     lines = []
     for one in report.variants.values():
@@ -127,7 +127,7 @@ def _beside(report: Report) -> list[str]:
 
 
 def _variant_rows(report: Report) -> list[list[str]]:
-    """The table of variants, with its head."""
+    """Returns the table of variants, with its head."""
     columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
     rows = [_variant_cells(one, report) for one in report.variants.values()]
     return [[*columns, "iterations"], *rows]
@@ -153,7 +153,7 @@ def _variant_cells(one: VariantReport, report: Report) -> list[str]:
 
 
 def case_lines(report: Report, variant: str) -> list[str]:
-    """A row for each case, those first in which the variant is worse than the baseline."""
+    """Returns a row for each case, first those in which the variant is worse than the baseline."""
     rows = []
     for row in report.by_case():
         cell, base = (row["cells"].get(name, {}) for name in (variant, report.baseline))
@@ -167,7 +167,7 @@ def case_lines(report: Report, variant: str) -> list[str]:
 
 
 def csv_text(report: Report) -> str:
-    """A row for each trial."""
+    """Returns a row for each trial."""
     names = ["case", "variant", "repeat", "run", "status", "solved", "cost_usd", "iterations"]
     rows = [
         [row[name] for name in names] + [row["grades"].get(g) for g in report.graders]
@@ -188,7 +188,7 @@ def gate_lines(gate: Gate) -> list[str]:
 def junit_text(
     report: Report, variant: str, gate: Gate, fallen: dict[str, str], *, is_failure: bool
 ) -> str:
-    """One test for each case, and one for the gate; what fell is a failure where the gate fails."""
+    """Returns one test for each case, and one for the gate; fallen cases fail if the gate fails."""
     times: dict[str, float] = {}
     for row in report.rows:
         if row["variant"] == variant:
@@ -211,7 +211,7 @@ def junit_text(
 
 
 def judge_csv(report: JudgeReport) -> str:
-    """A row for each result on which the judge and the label differ."""
+    """Returns a row for each result on which the judge and the label differ."""
     names = ["case", "iteration", "run", "verdict", "label"]
     rows = [[*(one[n] for n in names), " / ".join(one["words"])] for one in report.disagreements]
     return sheet([*names, "words"], rows)
@@ -261,15 +261,15 @@ def judge_lines(report: JudgeReport) -> list[str]:
     return lines
 
 
-# What other rules would have done.
+# The effect of other rules.
 
 
 def sweep_lines(
     sweep: Sweep, experiment: Experiment, variant: str, took_s: float, *, is_named: bool = False
 ) -> list[str]:
-    """What rules would have given; of the runs of which variant, and how they were recorded.
+    """Returns the results of rules, with the variant of the runs and how they were recorded.
 
-    Those that somebody has named all have a row; of others those that matter.
+    Named rules all have a row; of others only those that matter.
     """
     title = f"{safe(experiment.name)}: loop {sweep.loop} of {safe(variant or experiment.baseline)}"
     runs, most = plural(sweep.runs, "run"), experiment.explore.get(sweep.loop)
@@ -295,7 +295,7 @@ def sweep_lines(
 
 
 def _rule_rows(sweep: Sweep, *, is_named: bool) -> list[list[str]]:
-    # Where no cost is known there is no frontier.
+    # If no cost is known, there is no frontier.
     shown = [sweep.rules[index] for index in sweep.frontier]
     if sweep.rules and not shown:
         shown = [max(sweep.rules, key=lambda one: one.grade)]
@@ -336,7 +336,7 @@ def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
 
 
 def sweep_csv(document: dict[str, Any]) -> str:
-    """A row for each rule: what it gave and cost; one that not all runs answer says why."""
+    """Returns a row for each rule with its grade and cost; unanswered rules have a reason."""
     names = ["rule", "at_most", "return", "grade", "cost_usd", "iterations", "is_frontier"]
     more = ["to_best", "to_best_low", "to_best_high", "unknown", "why"]
     rows = []
@@ -347,7 +347,7 @@ def sweep_csv(document: dict[str, Any]) -> str:
 
 
 def answer_lines(found: WhatIf) -> list[str]:
-    """What a rule would have done in one run."""
+    """Returns the lines on what a rule would have done in one run."""
     was, answer = found.as_it_was, found.answer
     lines = [f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"]
     lines.append(f"  as it was   {_answer_words(was, found.cost_of(was))}")
@@ -374,11 +374,11 @@ def _answer_words(answer: Answer, cost_usd: float | None) -> str:
 
 
 def answers_lines(answers: list[WhatIf]) -> list[str]:
-    """What a rule would have done over several runs; none of it for a single one."""
+    """Returns the averages of a rule over several runs; nothing for a single run."""
     known = [each for each in answers if each.answer.exact]
     if len(answers) < 2 or not known:
         return []
-    # One that decides what others see stands by itself.
+    # Answers that influence each other cannot be averaged.
     if any("[" in each.loop or each.remembers for each in answers):
         return []
     title = f"{len(known)} of {plural(len(answers), 'run')} answered, on average"
@@ -392,7 +392,7 @@ def answers_lines(answers: list[WhatIf]) -> list[str]:
 
 
 def answers_csv(answers: list[WhatIf]) -> str:
-    """A row for each run: what the rule would have done; where that is not known, why."""
+    """Returns a row for each run: what the rule would have done, or why that is unknown."""
     names = ["iterations", "returned", "exit_reason", "stopped_by"]
     rows = [
         [one.run, one.loop, one.answer.exact]
@@ -403,11 +403,11 @@ def answers_csv(answers: list[WhatIf]) -> str:
     return sheet(["run", "loop", "exact", *names, "cost_usd", "why"], rows)
 
 
-# How far an experiment is, and what it may cost.
+# The progress of an experiment, and its possible cost.
 
 
 def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progress) -> list[str]:
-    """What is still to come, and whose costs are in no number, before anything is paid for."""
+    """Returns the forecast, and the models without a price, before anything is paid for."""
     parts = [
         f"{experiment.name}: {plural(len(experiment.cases), 'case')} x "
         f"{plural(len(experiment.variants), 'variant')}: {plural(forecast.trials, 'trial')}"
@@ -433,7 +433,7 @@ def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progres
 
 
 def progress_line(progress: Progress, elapsed_s: float) -> str:
-    """How far it is, and, once a whole case is done, what all of it will cost."""
+    """Returns the progress line, with the expected cost once a whole case is done."""
     budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
     words = f"  {progress.done} of {plural(progress.trials, 'trial')}"
     words += f", {progress.graded} graded" if progress.graded else ""
@@ -501,7 +501,7 @@ class _Plot:
 
 
 def sweep_svg(sweep: Sweep) -> str:
-    """Both pictures of a sweep beside each other."""
+    """Returns both pictures of a sweep beside each other."""
     title = f"loop {sweep.loop}: what other rules would have done"
     head = _HEAD.format(width=2 * _WIDTH, height=_HEIGHT, title=escape(title))
     return f"{head}{''.join(_curve(sweep))}{''.join(_frontier(sweep))}</svg>\n"

@@ -1,1 +1,1 @@
-"""What another rule would have done in recorded runs: facts, answers, the sweep over rules."""
+"""The effect of another rule in recorded runs: facts, answers, and the sweep over rules."""

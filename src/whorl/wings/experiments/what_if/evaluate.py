@@ -1,8 +1,8 @@
-"""What another rule would have done in a recorded loop, without a call; or why nobody knows.
+"""The effect of another rule in a recorded loop, without a call, or why it is unknown.
 
-A rule decides after iteration k from what iterations 1 to k gave. As long as nothing that the
-body sees depends on the rule, the recorded iterations are those that it would have had; where
-that does not hold, there is an obstacle, in words.
+A rule decides after iteration k from the results of iterations 1 to k. If the body sees nothing
+that depends on the rule, the recorded iterations are also those under the new rule. Else there is
+an obstacle, in words.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ Ended: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a loop stops, and what it returns. Of its limits, only iterations are answered."""
+    """When a loop stops, and what it returns. Of its limits, answers use only iterations."""
 
     until: Condition | None
     at_most: int
     returns: str = "last"
-    # What its conditions call the facts about the loop.
+    # The names of the facts about the loop in its conditions.
     names: tuple[tuple[str, Fact], ...] = ()
 
 
 @dataclass(slots=True)
 class Answer:
-    """What a rule would have done in one loop; where it is not `exact`, `why` says why not.
+    """What a rule would have done in one loop. If it is not `exact`, `why` is the reason.
 
-    `usage` is that of the loop; `iteration` is the one up to which it is known.
+    `usage` is that of the loop; `iteration` is the last one that is known.
     """
 
     exact: bool
@@ -67,13 +67,13 @@ class Answer:
     returned: int | None = None
     exit_reason: str = ""
     stopped_by: str = ""
-    # Calls of which nobody knows what they used; what was reserved for them counts.
+    # Calls of unknown use, which count with their reserve.
     in_doubt: int = 0
     usage: dict[str, float] = field(default_factory=dict)
 
 
 class NotKnownError(Exception):
-    """The record does not tell what the rule would have done."""
+    """The record does not show what the rule would have done."""
 
     def __init__(self, why: str, code: str = "") -> None:
         super().__init__(why)
@@ -81,14 +81,14 @@ class NotKnownError(Exception):
 
 
 def answer(facts: LoopFacts, loop: Loop, rule: Rule) -> Answer:
-    """What a rule would have done in a recorded loop."""
+    """Returns what a rule would have done in a recorded loop."""
     if why := obstacle(loop, rule):
         return Answer(False, why, "X106")
     return AlikeRules(loop, [rule]).answers(facts)[0]
 
 
 class AlikeRules:
-    """Rules that differ only in how many iterations they allow and what they return.
+    """Rules that differ only in their number of iterations and in what they return.
 
     One walk through the iterations of a loop answers all of them, up to the longest.
     """
@@ -109,7 +109,7 @@ class AlikeRules:
         self._is_twice = len(judges) > len(set(judges))
 
     def answers(self, facts: LoopFacts) -> list[Answer]:
-        """What each of them would have done in a recorded loop."""
+        """Returns what each of them would have done in a recorded loop."""
         if facts.steered or self._is_twice:
             steered = facts.steered and f"a person has {facts.steered} the run"
             why = steered or "the rule asks the same judge twice"
@@ -119,7 +119,7 @@ class AlikeRules:
 
 
 class _Walk:
-    """Goes through the recorded iterations of a loop as the engine would under its rules."""
+    """Walks through the recorded iterations of a loop as the engine would under its rules."""
 
     def __init__(self, facts: LoopFacts, rules: AlikeRules) -> None:
         self._facts, self._rules, self._loop = facts, rules, rules.loop
@@ -134,7 +134,7 @@ class _Walk:
         self._answers: dict[tuple[int, str], Answer] = {}
 
     def answers(self, at_mosts: Iterable[int]) -> dict[tuple[int, str], Answer]:
-        """The answers by how many iterations may be, and what is returned."""
+        """Returns the answers by iteration limit and by returned iteration."""
         self._open = sorted(at_mosts)
         try:
             ended: Ended | NotKnownError = self._walk()
@@ -144,7 +144,7 @@ class _Walk:
         return self._answers
 
     def _settle(self, at_mosts: Sequence[int], ended: Ended | NotKnownError) -> None:
-        """Answers the rules that allow so many iterations."""
+        """Sets the answers of the rules with these limits."""
         for returns in self._rules.returns:
             found = self._answer(ended, returns)
             self._answers |= {(at_most, returns): found for at_most in at_mosts}
@@ -171,7 +171,7 @@ class _Walk:
         )
 
     def _settle_counted(self) -> bool:
-        """Ends the rules that allow no more iterations; whether that are all of them."""
+        """Ends the rules that allow no more iterations; returns whether all have ended."""
         over = [at_most for at_most in self._open if at_most <= self._count]
         self._open = self._open[len(over) :]
         if over:
@@ -219,7 +219,7 @@ class _Walk:
         return None
 
     def _look_ahead(self, row: IterationFacts | None) -> Ended | None:
-        """The rule is checked before the iteration after one, or before the first one."""
+        """Checks the rule before the iteration after `row`, or before the first one."""
         if self._rules.plan.rule is None:
             return None
         if row is None:
@@ -254,7 +254,7 @@ class _Walk:
                 self._usage[name] += call.usage.get(name, 0)
 
     def _keep_best(self, row: IterationFacts, *, approved: bool) -> None:
-        """As the engine does: one that is approved is never beaten by one that is not."""
+        """Keeps the best iteration, as the engine does: an approved one beats any other."""
         score = self._score(row)
         if self._rules.score is None or (score is None and not approved):
             return
@@ -276,7 +276,7 @@ class _Walk:
                 self._stale[leaf] += 1
 
     def _check(self, row: IterationFacts) -> Verdict | None:
-        """The verdict on the rule; None where an expression of it fails."""
+        """Returns the verdict on the rule, or None if one of its expressions fails."""
         values = [row.atoms.get(atom) for atom in self._rules.atoms.values()]
         if FAULT in values or row.atoms.get(HANDED_OVER) == FAULT:
             return None
@@ -291,7 +291,7 @@ class _Walk:
     def _verdict(
         self, tree: RuleTree, row: IterationFacts, judged: dict[str, bool | None]
     ) -> Verdict:
-        """What conditions with their thresholds make of what they read."""
+        """Returns the verdict of conditions with their thresholds on what they read."""
         if isinstance(tree, Combined):
             parts = [self._verdict(part, row, judged) for part in tree.parts]
             return combined(parts, every=tree.every)
@@ -323,7 +323,7 @@ class _Walk:
         raise AssertionError(f"{tree.condition!r} is no simple condition")
 
     def _ask(self, row: IterationFacts, judge: Judge) -> bool | None:
-        """What a judge says, and what that costs; fewer votes than were cast may be enough."""
+        """Returns a judge's verdict and counts its cost. It may need fewer votes than were cast."""
         atom = atom_of(judge)
         calls = [call for call in row.calls if call.judge == atom]
         votes = votes_in(calls, atom)
@@ -338,18 +338,18 @@ class _Walk:
         return met
 
 
-# Rules: what a loop has in its file, how it is shown, and what would have changed the iterations.
+# Rules: a loop's own rule, rules in words, and rules that would have changed the iterations.
 
 
 def score_in(row: IterationFacts, score: Score, atom: str) -> float | None:
-    """The score of an iteration, if it is one."""
+    """Returns the score of an iteration, or None if the value is not a valid score."""
     number = row.atoms.get(atom)
     is_number = isinstance(number, int | float) and not is_outside(score, number)
     return number if is_number else None
 
 
 def best_numbers(facts: LoopFacts, score: Score) -> list[int]:
-    """Which iteration has the highest score up to each one; that one where none has a score."""
+    """Returns the best iteration up to each one; without any score, that iteration itself."""
     atom, best, top = atom_of(score), 0, -math.inf
     numbers = []
     for index, row in enumerate(facts.iterations, 1):
@@ -361,13 +361,13 @@ def best_numbers(facts: LoopFacts, score: Score) -> list[int]:
 
 
 def own_rule(loop: Loop) -> Rule | None:
-    """The rule that a loop has in its file; None where its number of iterations is computed."""
+    """Returns the rule of a loop in its file, or None if its number of iterations is computed."""
     most = loop.limits.iterations
     return Rule(loop.until, most, loop.returns, loop.facts) if isinstance(most, int) else None
 
 
 def limits_left_out(loop: Loop) -> str:
-    """Says which limits of a loop no answer has."""
+    """Says which limits of a loop the answers leave out."""
     limits = loop.limits
     known: dict[str, Any] = {
         "cost": limits.cost_usd,
@@ -380,7 +380,7 @@ def limits_left_out(loop: Loop) -> str:
 
 
 def obstacle(loop: Loop, rule: Rule) -> str:
-    """Why a rule would have changed the iterations themselves, as far as the file tells."""
+    """Returns why a rule would have changed the iterations themselves, or ""."""
     facts = _facts_read(loop)
     own = own_rule(loop)
     if "limit" in facts and (own is None or own.at_most != rule.at_most):
@@ -401,19 +401,19 @@ def obstacle(loop: Loop, rule: Rule) -> str:
 
 
 def reads_best(loop: Loop) -> bool:
-    """Whether an iteration sees which one is the best so far, which approval changes."""
+    """Returns whether an iteration sees the best one so far, which approval changes."""
     return "best" in _facts_read(loop) or any(c.take == "best" for c in loop.collect)
 
 
 def _facts_read(loop: Loop) -> set[str]:
-    """The facts about the loop that its iterations read, beside its own conditions."""
+    """Returns the facts about the loop that its iterations read, beside its own conditions."""
     names = Names()
     read = names.in_block(loop.body) | names.in_values(inner_values(replace(loop, until=None)))
     return {fact for name, fact in loop.facts if name in read or "results" in read}
 
 
 def first_score(until: Condition | None) -> Score | None:
-    """The score that ranks iterations."""
+    """Returns the score that ranks iterations."""
     return next((part for part in conditions_in(until) if isinstance(part, Score)), None)
 
 
@@ -427,7 +427,7 @@ def simple_conditions(until: Condition | None) -> list[Condition]:
 
 
 def rule_words(rule: Rule) -> str:
-    """A rule in a line, for tables."""
+    """Returns a rule in a line, for tables."""
     parts = filter(None, map(leaf_words, simple_conditions(rule.until)))
     joined = (" and " if isinstance(rule.until, AllOf) else ", ").join(parts)
     return ", ".join([*filter(None, [joined]), f"at_most {rule.at_most}", rule.returns])
@@ -449,7 +449,7 @@ def leaf_words(condition: Any) -> str:
 
 
 def _read_leaves(tree: RuleTree | None) -> Iterator[Leaf]:
-    """The simple conditions of a rule that read something of an iteration."""
+    """Yields the simple conditions of a rule that read something of an iteration."""
     if isinstance(tree, Combined):
         for part in tree.parts:
             yield from _read_leaves(part)

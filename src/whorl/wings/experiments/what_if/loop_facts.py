@@ -1,7 +1,7 @@
 """What the conditions of a loop saw after each iteration, folded from the journal of a run.
 
 An atom is a simple condition without its threshold. An observer of the machine evaluates the atoms
-of all rules in question in the live scope of each iteration, as the engine itself does.
+of all given rules in the live scope of each iteration, as the engine itself does.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.journal.keys import Seals
 
-# What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
+# The carried values, computed before a rule is checked ahead of an iteration: a fault, or missing.
 HANDED_OVER = "carry"
 # An atom that could not be evaluated: a rule that reads it would have failed there.
 FAULT = "?"
 USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
-# The facts about a loop that do not follow from its rule.
+# The facts about a loop that do not depend on its rule.
 FREE = frozenset({"number", "index", "previous"})
-# The rule of a loop is checked before an iteration: under this name is the scope that it sees.
+# The name of the scope that a rule sees if it is checked before an iteration.
 _AHEAD = "ahead"
 _STEERED = {"run.continued": "continued", "run.accepted": "accepted", "run.forked": "forked"}
 _ENDS = ("task.finished", "task.failed", "task.in_doubt")
@@ -60,7 +60,7 @@ Place: TypeAlias = tuple[str, int]
 
 @dataclass(slots=True)
 class Call:
-    """A call in the order of the journal: what it used, and which judge it asked."""
+    """A call in the order of the journal: its usage, and the judge that it asked."""
 
     judge: str = ""
     usage: dict[str, float] = field(default_factory=dict)
@@ -70,9 +70,9 @@ class Call:
 
 @dataclass(slots=True)
 class IterationFacts:
-    """What is known of one iteration; `is_judged`: it went through, and its rule was checked.
+    """The facts of one iteration. `is_judged`: it succeeded, and its rule was checked.
 
-    A rule that is checked before iterations has atoms from ahead of the next one.
+    If a rule is checked before iterations, its atoms are from ahead of the next one.
     """
 
     number: int
@@ -88,12 +88,12 @@ class IterationFacts:
 
 @dataclass(slots=True)
 class LoopFacts:
-    """A loop of a run: its iterations, how it ended, and what the rest of the run used."""
+    """A loop of a run: its iterations, how it ended, and the usage of the rest of the run."""
 
     run: str
     address: str
     iterations: list[IterationFacts] = field(default_factory=list)
-    # What a rule sees that is checked before the first iteration.
+    # What a rule sees if it is checked before the first iteration.
     ahead: IterationFacts | None = None
     exit_reason: str = ""
     stopped_by: str = ""
@@ -105,12 +105,12 @@ class LoopFacts:
     results: dict[int, dict[str, Json]] = field(default_factory=dict)
 
     def body_usd(self, count: int) -> float:
-        """What the steps of so many iterations have cost, without judges."""
+        """Returns the cost of the steps of so many iterations, without judges."""
         calls = (call for row in self.iterations[:count] for call in row.calls)
         return sum(call.usage.get("cost_usd", 0.0) for call in calls if not call.judge)
 
     def judge_usd(self, judge: Judge, count: int) -> float:
-        """What as many votes as a judge takes have cost in so many iterations."""
+        """Returns the cost of the needed votes of a judge in so many iterations."""
         atom, usd = atom_of(judge), 0.0
         for row in self.iterations[:count]:
             _, took, _ = count_votes(votes_in(row.calls, atom), judge.votes)
@@ -123,8 +123,8 @@ class LoopFacts:
 class Subject:
     """A recorded run: its facts, and the grade of each iteration.
 
-    `failed_grade` is that of a run that fails with its loop; None: it has none, or is not known.
-    What a run cost that is not `is_priced` nobody knows: a model of it has no price.
+    `failed_grade` is that of a run that fails with its loop; None: it has no grade, or an unknown
+    one. If it is not `is_priced`, its cost is unknown, since one of its models has no price.
     """
 
     facts: LoopFacts
@@ -137,7 +137,7 @@ class Subject:
 
 
 def atom_of(condition: Condition) -> str:
-    """What a simple condition reads, without the threshold; alike where it reads the same."""
+    """Returns what a simple condition reads, without the threshold; equal reads have one text."""
     match condition:
         case When():
             return f"when {condition.test!r}"
@@ -155,15 +155,15 @@ def atom_of(condition: Condition) -> str:
 
 
 def atoms_in(conditions: Iterable[Condition | None]) -> dict[str, Condition]:
-    """All atoms of rules, each with a condition that reads it."""
+    """Returns all atoms of rules, each with a condition that reads it."""
     leaves = (part for condition in conditions for part in conditions_in(condition))
     return {atom_of(leaf): leaf for leaf in leaves if not isinstance(leaf, AnyOf | AllOf | Plateau)}
 
 
 def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
-    """The votes of a judge in order, each with the calls that it took.
+    """Returns the votes of a judge in order, each with its number of calls.
 
-    An answer that is unclear is asked for once more.
+    An unclear answer is requested once more.
     """
     votes: list[tuple[str, int]] = []
     took = 0
@@ -172,7 +172,7 @@ def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
             continue
         took += 1
         if not call.verdict:
-            # It has failed, and what it would have said nobody knows.
+            # The call has failed, so its vote is unknown.
             break
         is_known = call.verdict in ("met", "not_met", "inconclusive")
         if is_known or took > 1:
@@ -182,7 +182,7 @@ def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
 
 
 def count_votes(votes: list[tuple[str, int]], wanted: int) -> tuple[bool | None, int, bool]:
-    """What a majority of so many votes says, the calls that took, and whether they decide."""
+    """Returns the majority of so many votes, the calls for it, and whether the votes decide."""
     yes = no = calls = 0
     for number, (vote, took) in enumerate(votes, 1):
         calls += took
@@ -206,9 +206,9 @@ def facts_of(
     names: dict[str, Fact] | None = None,
     keep_results: bool = False,
 ) -> list[LoopFacts]:
-    """The facts of the loops of a run that has ended, or of those of one name or path.
+    """Returns the facts of the loops of an ended run, or of those of one name or path.
 
-    `names` are what other rules call the facts about the loop that they read.
+    `names` are the names that other rules have for the facts about the loop.
     """
 
     def look(seals: Seals | None) -> _Facts:
@@ -266,7 +266,7 @@ class _Facts(Observer):
             self._look_before(machine, key)
 
     def _look_before(self, machine: State, key: str) -> None:
-        """What a rule sees that is checked before the first iteration."""
+        """Records what a rule sees that is checked before the first iteration."""
         frame = machine.loop_frames[key]
         facts = self._loops.get(frame["address"])
         is_first = frame["count"] <= 1 and "last" not in frame and not frame.get("failures")
@@ -277,7 +277,7 @@ class _Facts(Observer):
             row.calls = self._log.of[frame["address"], 0]
 
     def _begin_iteration(self, machine: State, key: str) -> None:
-        """An iteration begins: the facts about the loop that it does not have."""
+        """Records the facts about the loop that a new iteration does not have itself."""
         frame = machine.frames[key]
         if frame["kind"] != "loop" or frame["address"] not in self._loops:
             return
@@ -300,17 +300,17 @@ class _Facts(Observer):
         frame = machine.loop_frames[key]
         facts = self._loops.get(frame["address"])
         if facts is None or frame.get("before"):
-            # What is put aside while its rule is checked ahead has ended before.
+            # An iteration that is set aside while its rule is checked ahead has already ended.
             return
         number, place = frame["count"], (frame["address"], frame["count"])
         row = IterationFacts(number, str(note["status"]), str(note.get("by") or ""))
         error: Any = note.get("error") or {}
-        # No rule has this budget or this bad luck: nobody knows what it would have given.
+        # Other rules have other budgets and failures, so the result under them is unknown.
         if is_cut(error):
             row.status = "cut"
         elif exploring.has_ended(frame) and is_outside(error):
             row.status = "unanswered"
-        # One that was put aside before its verdict would have been judged, too.
+        # An iteration that was set aside before its verdict would also have been judged.
         row.is_judged = "met" in note or frame["phase"] == "judging"
         row.is_approved = bool(note.get("approved"))
         self._log.close(place)
@@ -326,9 +326,9 @@ class _Facts(Observer):
         facts.iterations.append(row)
 
     def _ahead(self, machine: State, key: str, row: IterationFacts) -> dict[str, Json]:
-        """What a rule reads that is checked ahead of the iteration after one.
+        """Returns what a rule reads that is checked ahead of the iteration after one.
 
-        Scores and texts are those of the last iteration that went through.
+        Scores and texts are those of the last successful iteration.
         """
         address = machine.loop_frames[key]["address"]
         measuring = [a for a, c in self._atoms.items() if isinstance(c, Score | Stable)]
@@ -359,7 +359,7 @@ class _Facts(Observer):
         try:
             value = observe(machine, key, condition, more, ahead)
         except LanguageError:
-            # A jump may have left out what it reads.
+            # A jump may have skipped the steps that it reads.
             value = FAULT if row.is_judged or ahead is not None else None
         if not isinstance(condition, Stable) or value == FAULT:
             return value
@@ -368,7 +368,7 @@ class _Facts(Observer):
         return self._likeness((address, atom), value, is_early=not row.is_judged)
 
     def _likeness(self, place: tuple[str, str], text: Json, *, is_early: bool) -> Json:
-        """How much a text is like the one before; -1: there was none before.
+        """Returns how similar a text is to the one before; -1: there was no text before.
 
         As in the engine, an iteration that a jump ended has no text before it of its own.
         """
@@ -380,7 +380,7 @@ class _Facts(Observer):
         return -1.0 if earlier is None else similarity(earlier, text) or 0.0
 
     def read(self, event: Event) -> None:
-        """A note of the journal, which the machine does not take in."""
+        """Reads the events of the journal that the machine does not use."""
         if event.kind == "budget.reached":
             self._log.refused.add(event.address)
         elif event.kind == "loop.finished":
@@ -388,7 +388,7 @@ class _Facts(Observer):
 
     def ended(self) -> list[LoopFacts]:
         for address, facts in self._loops.items():
-            # A loop that nothing outside keeps waiting has ended before the fold has begun it.
+            # A loop that never waits has ended before the fold has begun it.
             if (body := self._ends.get(address)) is not None:
                 facts.exit_reason, facts.stopped_by = body["exit_reason"], body["stopped_by"] or ""
                 facts.returned, facts.made = body["returned_iteration"], body["iterations"]
@@ -401,7 +401,7 @@ class _Facts(Observer):
 def _scope_ahead(
     machine: State, key: str, count: int, names: dict[str, Fact]
 ) -> Iterator[FrameScope]:
-    """The scope in which a rule is checked after so many iterations, ahead of the next one."""
+    """Opens the scope in which a rule is checked after so many iterations, ahead of the next."""
     frame, loop = machine.loop_frames[key], machine.loop(key)
     carry = dict(frame["carry"])
     if frame.get("fresh") and frame.get("inner"):
@@ -426,26 +426,26 @@ def _scope_ahead(
 
 
 class _CallLog:
-    """Counts calls while a journal is read; `outside` is what those used that are in no loop."""
+    """Counts calls while a journal is read; `outside` is the usage of calls in no loop."""
 
     def __init__(self) -> None:
-        # The judges of the loops in question, by their atoms.
+        # The judges of the given loops, by their atoms.
         self.judges: dict[str, list[str]] = {}
         self.of: defaultdict[Place, list[Call]] = defaultdict(list)
         self.waits: set[Place] = set()
         self.outside = dict.fromkeys(USAGE, 0.0)
-        # Calls that did not fit into a budget, so that they are not on their way.
+        # Calls that did not fit into a budget, so that they were not sent.
         self.refused: set[str] = set()
         self._open: dict[str, dict[str, Any]] = {}
         self._cancelled: dict[tuple[Place, str], Call] = {}
 
     def wait(self, addresses: Iterable[str]) -> None:
-        """Time passes while these calls wait for their budget."""
+        """Records that these calls wait for their budget while time passes."""
         for address in addresses:
             self.waits.update(self._places(address))
 
     def take(self, event: Event) -> None:
-        """Takes the beginning or the end of a call in; all other events are none."""
+        """Reads the beginning or the end of a call; ignores all other events."""
         body: dict[str, Any] = event.body
         if event.kind == "task.started":
             self._open[event.address] = body
@@ -458,14 +458,14 @@ class _CallLog:
             self._count(event, usage)
 
     def _places(self, address: str) -> list[Place]:
-        """The iterations that something happens in, of the loops in question."""
+        """Returns the iterations of the given loops that contain an address."""
         found = ((address[: at.start()], int(at[1])) for at in _NUMBER.finditer(address))
         first = _FIRST_JUDGE.fullmatch(address)
         before = [(first[1], 0)] if first is not None else []
         return [place for place in (*found, *before) if place[0] in self.judges]
 
     def _judge(self, place: Place, address: str) -> str:
-        """Which judge of a loop a call asks; or none."""
+        """Returns the judge of a loop that a call asks, or ""."""
         base = f"{place[0]}[{place[1]}]" if place[1] else place[0]
         asked = _JUDGE.fullmatch(address[len(base) :])
         return self.judges[place[0]][int(asked[1] or 1) - 1] if asked else ""
@@ -486,9 +486,9 @@ class _CallLog:
             self.outside[name] += amount
 
     def close(self, place: Place) -> None:
-        """An iteration ends: calls that are cancelled with it count as reserved.
+        """Ends an iteration: calls that are cancelled with it count with their reserve.
 
-        A reply that comes all the same tells what they used.
+        If a reply still comes, it has the real usage.
         """
         for address, started in self._open.items():
             is_known = (place, address) in self._cancelled or address in self.refused
@@ -499,6 +499,6 @@ class _CallLog:
 
 
 def _reserved(body: dict[str, Any]) -> dict[str, float]:
-    """What a call counts with whose use nobody knows."""
+    """Returns the usage that a call of unknown use counts with."""
     reserve = charged(body.get("reserve") or {})
     return {name: reserve[name] for name in USAGE}

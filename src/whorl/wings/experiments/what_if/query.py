@@ -1,4 +1,4 @@
-"""Asking what another rule would have done in one recorded run, and telling it to programs."""
+"""Queries for what another rule would have done in one recorded run, and their JSON."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.what_if.sweep import RuleResult, Sweep
 
 RUNS_MAX = 1_000
-# A call of a judge: of which loop, which of its judges, and which attempt.
+# A call of a judge: its loop, the number of the judge, and the attempt.
 _ASKED = re.compile(
     r"(?P<before>(?:.*/)?(?P<loop>[^/\[]+)\[[0-9]+\](?:#[0-9]+)?/)"
     r":judge(?P<number>[0-9]*)(?P<attempt>(?:#[0-9]+)?)"
@@ -76,10 +76,10 @@ _ASKED = re.compile(
 class WhatIf:
     """What a rule would have done in a run, beside what the run did.
 
-    `outputs` are those of the run under the rule, where no step behind the loop makes a call;
-    `results` are those of the iteration that it returns, by step. `remembers`: the run has seen
-    what other runs left, so that several of them are no sample. So many calls of the run are
-    `unpriced`: what it cost, and would have cost, is not known then.
+    `outputs` are those of the run under the rule, if no step behind the loop makes a call.
+    `results` are those of the iteration that it returns, by step. `remembers`: the run read the
+    memory of other runs, so that several are not a sample. So many calls are `unpriced`; the cost
+    is then unknown.
     """
 
     run: str
@@ -89,7 +89,7 @@ class WhatIf:
     outputs: dict[str, Any] | None = None
     results: dict[str, Any] | None = None
     remembers: bool = False
-    # Which limits of the loop are left out of the answer.
+    # The limits of the loop that the answer leaves out.
     without: str = ""
     workflow: str = ""
     unpriced: int = 0
@@ -103,14 +103,14 @@ class WhatIf:
         return made
 
     def cost_of(self, answer: Answer) -> float | None:
-        """What the run cost, or would have; None: a model of it has no price."""
+        """Returns the cost of the run under an answer; None: a model of it has no price."""
         return None if self.unpriced else answer.usage.get("cost_usd", 0.0)
 
 
 def rule_of(
     workflow: Workflow, loop: Loop, until: str = "", at_most: Any = None, returns: str | None = None
 ) -> Rule:
-    """The rule of a loop with some of it changed, in the words of the native format."""
+    """Returns the rule of a loop with some changes, in the words of the native format."""
     changed = rule_from_text(until, loop, workflow, at_most=at_most, **{"return": returns})
     limits = replace(changed.limits, iterations=1, iteration_time_s=None, interrupts=True)
     if at_most is not None and limits != LoopLimits(1, time_s=loop.limits.time_s):
@@ -123,14 +123,14 @@ def rule_of(
 
 
 def what_if_of(store: SqliteStore, run: RunId, loop_name: str = "", **asked: Any) -> WhatIf:
-    """What a rule would have done in a run; of a loop inside another one, in its first one."""
+    """Returns what a rule would have done in a run; for an inner loop, in its first execution."""
     return what_ifs_of(store, run, loop_name, **asked)[0]
 
 
 def what_ifs_of(
     store: SqliteStore, run: RunId, loop_name: str = "", *, check: bool = False, **asked: Any
 ) -> list[WhatIf]:
-    """The same for each loop of that name: one that is inside another loop is there many times.
+    """Returns the same for each loop of that name, since an inner loop is executed many times.
 
     The words of the rule are those of `rule_of`; `check` replays the answer through the engine.
     """
@@ -157,7 +157,7 @@ def what_ifs_of(
 def runs_of_version(
     store: SqliteStore, workflow: str, version: str = ""
 ) -> tuple[list[RunId], int]:
-    """The ended runs of one version of a workflow, by default the newest, and how many others."""
+    """Returns the ended runs of one version (by default the newest), and the number of others."""
     by: dict[str, list[RunId]] = {}
     for row in store.list_runs(RunFilter(name=workflow), RUNS_MAX):
         if row.status in ("succeeded", "failed") and MOCKED not in row.labels:
@@ -173,7 +173,7 @@ def runs_of_version(
 
 
 def run_facts(store: SqliteStore, run: RunId, loop_name: str = "") -> tuple[Loop, Subject]:
-    """A loop of a run with its facts; iterations have no grade but their score."""
+    """Returns a loop of a run with its facts; iterations have no grade but their score."""
     loop = find_loop(from_json(store.workflow(run)), loop_name)
     found = facts_of(store, run, atoms_in([loop.until]), loop=loop.name)
     if not found:
@@ -182,7 +182,7 @@ def run_facts(store: SqliteStore, run: RunId, loop_name: str = "") -> tuple[Loop
 
 
 def _unpriced(store: SqliteStore, run: RunId) -> int:
-    """How many calls of a run had no known price; 0 where it has not ended."""
+    """Returns how many calls of a run had no known price; 0 if it has not ended."""
     ends = [entry.event.body for entry in store.read(run, kinds=frozenset({"run.finished"}))]
     return unpriced_in(ends[-1]) if ends else 0
 
@@ -217,7 +217,7 @@ def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Re
     places = {n: numbers.get(atom) for atom, n in _judges(loop.until).items()}
 
     def moved(address: str) -> str | None:
-        """Where a judge is asked stands in its address; None: the rule does not ask it."""
+        """Returns the new address of a judge's call, or None if the rule has no such judge."""
         at = _ASKED.fullmatch(address)
         if at is None or at["loop"] != loop.name:
             return address
@@ -231,14 +231,14 @@ def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Re
 
 
 def _judges(until: Condition | None) -> dict[str, int]:
-    """The judges of a rule, each with its number."""
+    """Returns the judges of a rule, each with its number."""
     return {atom_of(judge): n for n, judge in enumerate(loop_plan(until).judges.values(), 1)}
 
 
 def _take_outputs(made: WhatIf, played: Replayed, checked: Rule | None) -> None:
-    """The outputs of a replay; raises InternalError where a rule that is checked did otherwise."""
+    """Takes the outputs of a replay; raises InternalError if a checked rule did otherwise."""
     result: dict[str, Any] = played.result
-    # Else a step behind the loop was never asked so.
+    # Else a step behind the loop would make a call that was not recorded.
     is_known = not (played.misses or played.changes)
     if is_known and result["status"] == "succeeded":
         made.outputs = result["outputs"]
@@ -255,7 +255,7 @@ def _take_outputs(made: WhatIf, played: Replayed, checked: Rule | None) -> None:
 
 
 def written(loop: Loop, rule: Rule) -> list[str]:
-    """A rule in the words of the native format, to be copied into a file."""
+    """Returns a rule in the words of the native format, to be copied into a file."""
     import json
 
     document = parse("{}\n", "<rule>")
@@ -272,7 +272,7 @@ def written(loop: Loop, rule: Rule) -> list[str]:
 
 
 def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
-    """A sweep as programs get it."""
+    """Returns a sweep as JSON for programs."""
     chosen, own, names = sweep.recommended, sweep.own, atom_names(loop)
     return {
         "sweep": 1,
@@ -310,7 +310,7 @@ def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -
         "unknown": result.unknown,
         "why": result.why,
         "bounds": result.bounds,
-        # In the words of the facts that programs get, so that they can answer it themselves.
+        # With the same names as in the facts, so that programs can answer the rule themselves.
         "asked": rule_document(result.rule, names),
     }
 
@@ -330,7 +330,7 @@ _NUMBERS = ("at_least", "low", "high", "threshold", "patience", "min_delta", "vo
 
 
 def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> dict[str, Any]:
-    """All that answering rules over these runs takes; `obstacle...` are for rules that differ."""
+    """Returns all facts for answering rules over these runs; `obstacle...` are for other rules."""
     names, own = atom_names(loop), own_rule(loop)
     # Another condition that ranks iterations by the same score.
     other = None if loop.until is None else AllOf((loop.until,))
@@ -357,7 +357,7 @@ def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> di
 
 
 def atom_names(loop: Loop) -> dict[str, str]:
-    """The short names of what the rule of a loop reads."""
+    """Returns the short names of what the rule of a loop reads."""
     return {atom: f"a{n}" for n, atom in enumerate(atoms_in([loop.until]))}
 
 
@@ -368,7 +368,7 @@ def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str, Any]:
-    """A condition as JSON: `any` or `all` of several, or a kind with its atom and numbers."""
+    """Returns a condition as JSON: `any` or `all` of several, or a kind with atom and numbers."""
     if isinstance(condition, AnyOf | AllOf):
         parts = [_condition_document(part, names) for part in condition.conditions]
         return {"all" if isinstance(condition, AllOf) else "any": parts}
@@ -416,7 +416,7 @@ def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> 
 
 
 def _votes(row: IterationFacts, atom: str) -> list[dict[str, Any]]:
-    """The votes of a judge in an iteration, each with what it cost."""
+    """Returns the votes of a judge in an iteration, each with its cost."""
     costs = iter([call.usage.get("cost_usd", 0.0) for call in row.calls if call.judge == atom])
     return [
         {"verdict": verdict, "cost_usd": sum(islice(costs, took))}
@@ -424,11 +424,11 @@ def _votes(row: IterationFacts, atom: str) -> list[dict[str, Any]]:
     ]
 
 
-# What a run would have given, had its loop returned another iteration.
+# The outputs of a run if its loop had returned another iteration.
 #
-# Where the outputs follow from the loop alone they are computed; where steps stand behind it or
-# beside it, the workflow is played against the recorded replies. A step that would be asked
-# something else than was recorded has no reply, so then nobody knows.
+# If the outputs follow from the loop alone, they are computed. If steps are behind or beside it,
+# the workflow is played against the recorded replies. A step with another call than the recorded
+# one has no reply, so the outputs are then unknown.
 
 
 class IterationOutputs:
@@ -442,13 +442,13 @@ class IterationOutputs:
         self._can_play = not depends_on_end(workflow, loop)
 
     def of(self, number: int, results: dict[str, Any]) -> Any:
-        """The outputs; None: nobody knows them; FAILED: the run would have failed."""
+        """Returns the outputs, None if they are unknown, or FAILED if the run would have failed."""
         if self._follow:
             return self._computed(results)
         if not self._can_play:
             return None
         rule = Rule(None, number, "last", self._loop.facts)
-        # In a thread of its own, since who asks may be in an event loop, and a replay has one, too.
+        # In a separate thread, since the caller may be in an event loop, and a replay has its own.
         with ThreadPoolExecutor(1) as pool:
             work = pool.submit(played, self._workflow, self._loop, rule, self._cassette)
             found = work.result()
@@ -476,7 +476,7 @@ class IterationOutputs:
 
 
 def _follow_from(workflow: Workflow, loop: Loop) -> bool:
-    """Whether the outputs follow from the result of the loop alone, without any step behind it."""
+    """Returns whether the outputs follow from the result of the loop, without steps behind it."""
     if not any(node is loop for node in workflow.body.nodes):
         return False
     read = Names().in_values([value for _, value in workflow.outputs])
@@ -486,9 +486,9 @@ def _follow_from(workflow: Workflow, loop: Loop) -> bool:
 
 
 def depends_on_end(workflow: Workflow, loop: Loop) -> bool:
-    """Whether more than the iteration that is returned decides what comes behind the loop.
+    """Returns whether the steps behind the loop depend on more than the returned iteration.
 
-    Such as how many there were, or a variable; or the loop is inside another one.
+    Such as the number of iterations, or a variable. Also True if the loop is inside another one.
     """
     if _follow_from(workflow, loop):
         return False

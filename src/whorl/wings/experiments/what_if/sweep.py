@@ -1,7 +1,7 @@
 """The sweep: what many rules would have given and cost, and whether iterating helps.
 
-A rule is ranked only if all runs answer it: runs that stopped early are the easy cases, and to drop
-what is not known would flatter long rules.
+A rule is ranked only if all runs answer it. Runs that stopped early are the easy cases, so leaving
+out unknown answers would flatter long rules.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ THRESHOLDS = 8
 FOLDS = 10
 NO_GRADE = "an iteration that it returns has no grade"
 FAILS = "the loop would have failed, and a run that fails has no grade here"
-# Grades by iteration and run, by what would be returned there.
+# Grades by iteration and run, for the iteration that would be returned there.
 Curves = dict[str, list[list[float]]]
 _LAST, _SCORED, _MADE = "last", "best by score", "best that was made"
 
 
 @dataclass(slots=True)
 class RuleResult:
-    """What a rule gives over all runs; `unknown` are the runs that do not answer it.
+    """The results of a rule over all runs; `unknown` counts the runs that do not answer it.
 
-    What a run costs whose model has no price is not a number.
+    The cost of a run is NaN if its model has no price.
     """
 
     rule: Rule
@@ -71,7 +71,7 @@ class RuleResult:
         return statistics.mean(self.costs)
 
     def add(self, subject: Subject, found: Answer) -> None:
-        """Takes in what a run answers."""
+        """Adds the answer of a run."""
         is_failed = found.exit_reason == "failed"
         grade = subject.failed_grade if is_failed else subject.grades.get(found.returned or 0)
         if not found.exact or not found.iterations or grade is None:
@@ -88,8 +88,8 @@ class RuleResult:
 class Sweep:
     """All rules that were tried, in order of cost; indices lead into `rules`.
 
-    Where a model has no price their costs are not numbers, and no rule is on the frontier. What
-    needs the grade of an iteration that has none is not a number in `ideal` and `curve`.
+    If a model has no price, costs are NaN, and no rule is on the frontier. Values of `ideal` and
+    `curve` are NaN if they need the grade of an ungraded iteration.
     """
 
     loop: str
@@ -104,7 +104,7 @@ class Sweep:
     honest: dict[str, float]
     ideal: dict[str, tuple[float, float, float]]
     curve: dict[str, list[float]]
-    # The limits of each mean of the curve; none where there are too few cases, or one is not known.
+    # The limits of each mean of the curve; empty if there are too few cases, or one is unknown.
     bands: dict[str, list[tuple[float, float]]]
     words: list[str]
     # How many trials there are; `runs` of them are in these numbers.
@@ -116,7 +116,7 @@ class Sweep:
 
 
 def results_of(loop: Loop, rules: Sequence[Rule], subjects: Sequence[Subject]) -> list[RuleResult]:
-    """What each rule gives; those that differ only in their number and result at once."""
+    """Returns the results of each rule; rules with the same condition are answered at once."""
     results = [RuleResult(rule, rule_words(rule)) for rule in rules]
     alike: dict[str, list[RuleResult]] = {}
     for result in results:
@@ -137,7 +137,7 @@ def results_of(loop: Loop, rules: Sequence[Rule], subjects: Sequence[Subject]) -
 
 
 def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
-    """The rules that are tried where none are given."""
+    """Returns the rules that are tried by default."""
     longest = max((len(s.facts.iterations) for s in subjects), default=1)
     score = first_score(loop.until)
     untils: list[Condition | None] = [loop.until, None]
@@ -157,7 +157,7 @@ def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
 
 
 def _ranking(until: Condition | None, score: Score | None) -> Condition | None:
-    """A condition with the score that ranks iterations, where it has none of its own."""
+    """Returns a condition with the score that ranks iterations, if it has none of its own."""
     if score is None:
         return until
     measured = replace(score, at_least=None)
@@ -193,7 +193,7 @@ def sweep_of(
     results = results_of(loop, tried, subjects)
     is_priced = all(subject.is_priced for subject in subjects)
     ranked = [result for result in results if not result.unknown]
-    # Where nobody knows what they cost, short ones come first.
+    # If costs are unknown, rules with fewer iterations come first.
     ranked.sort(
         key=lambda r: (r.cost_usd if is_priced else statistics.mean(r.iterations), -r.grade)
     )
@@ -222,12 +222,12 @@ def sweep_of(
 
 
 def _is_same(first: Rule, second: Rule) -> bool:
-    """Whether two rules do the same, whatever they call the facts about the loop."""
+    """Returns whether two rules do the same, with any names for the facts about the loop."""
     return replace(first, names=()) == replace(second, names=())
 
 
 def frontier_of(points: Sequence[tuple[float, float]]) -> list[int]:
-    """The points, in order of cost, that no other one beats in both cost and grade."""
+    """Returns the points, in order of cost, that no other one beats in both cost and grade."""
     frontier: list[int] = []
     best = -math.inf
     order = sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1]))
@@ -251,7 +251,7 @@ def _recommend(found: Sweep, units: Units, margin: float) -> None:
 class _Choice:
     """The cheapest of the rules that are not worse than the best one by the margin.
 
-    It is made with all units, and once without each tenth of them, where there are enough.
+    It is made with all units, and once without each tenth of them, if there are enough.
     """
 
     def __init__(self, ranked: Sequence[RuleResult], units: Units, margin: float) -> None:
@@ -264,7 +264,7 @@ class _Choice:
         self._held_out = [self._choose(slice(fold, None, FOLDS)) for fold in folds]
 
     def _choose(self, out: slice) -> int:
-        """The index of the rule that is chosen without some units."""
+        """Returns the index of the rule that is chosen without some units."""
         kept, sizes = [*self._every], self._units.sizes
         del kept[out]
         size = sum(sizes) - sum(sizes[out])
@@ -288,11 +288,11 @@ class _Choice:
         return best
 
     def _seen(self, sums: Sequence[Sequence[float]]) -> list[float]:
-        """By unit: what the choice gives that was made without it."""
+        """Returns by unit the value of the choice that was made without it."""
         return [sums[self._held_out[u % FOLDS]][u] for u in self._every]
 
     def honest(self) -> dict[str, float]:
-        """What the choice gives on cases that it was not made with."""
+        """Returns the results of the choice on cases that it was not made with."""
         if not self._held_out:
             return {}
         size = sum(self._units.sizes)
@@ -301,7 +301,7 @@ class _Choice:
         return {"grade": grade, "cost_usd": cost, "times": times, "of": FOLDS}
 
     def not_better(self, own: RuleResult | None) -> str:
-        """Says so where the choice is not better than the own rule on cases it was not made with.
+        """Says why the choice is not better than the own rule on cases that it was not made with.
 
         It is better if its grade is higher, or if it is cheaper and not worse by the margin.
         """
@@ -337,7 +337,7 @@ class _Choice:
 
 
 class Units:
-    """Which case or group each run belongs to, and sums over them without a part of them."""
+    """The case or group of each run, and sums over them, also without some of them."""
 
     def __init__(self, subjects: Sequence[Subject]) -> None:
         names = [s.group or s.case or s.facts.run for s in subjects]
@@ -359,33 +359,33 @@ class Units:
     def interval(
         self, totals: Sequence[float], kept: Sequence[int], level: float = statistics.LEVEL
     ) -> Estimate:
-        """Student's interval over the units that are kept."""
+        """Returns Student's interval over the units that are kept."""
         sums, sizes = [totals[u] for u in kept], [self.sizes[u] for u in kept]
         return statistics.clustered(sums, sizes, level)
 
     def difference(
         self, first: Sequence[float], second: Sequence[float], level: float = statistics.LEVEL
     ) -> Estimate:
-        """How much more the first give than the second, run by run."""
+        """Returns how much more the first give than the second, run by run."""
         pairs = [a - b for a, b in zip(first, second, strict=True)]
         return self.interval(self.sums(pairs), range(self.count), level)
 
 
 def made_grades(subject: Subject) -> dict[int, float]:
-    """The grades of all iterations that went through; not a number where one has no grade."""
+    """Returns the grades of all successful iterations; NaN for an iteration without a grade."""
     made = [row.number for row in subject.facts.iterations if row.status == "succeeded"]
     return dict.fromkeys(made, math.nan) | subject.grades
 
 
 def _highest(grades: Sequence[float]) -> float:
-    """The highest of some grades; not a number where one is not known."""
+    """Returns the highest of some grades; NaN if one is unknown."""
     return math.nan if any(map(math.isnan, grades)) else max(grades, default=0.0)
 
 
 def by_iteration(subjects: Sequence[Subject], loop: Loop) -> Curves:
-    """Grades by iteration and run: of the last one, of the best by score, of the best made.
+    """Returns grades by iteration and run: the last one, the best by score, the best made.
 
-    One that is not known is not a number.
+    An unknown grade is NaN.
     """
     goes_on = [s for s in subjects if fails_at(s, loop) is None] or subjects
     longest = min((max(s.grades, default=0) for s in goes_on), default=0)
@@ -397,7 +397,7 @@ def by_iteration(subjects: Sequence[Subject], loop: Loop) -> Curves:
 
 
 def _curves_of(subject: Subject, loop: Loop, longest: int) -> dict[str, list[float]]:
-    """The grades of one run by iteration; what fails by then gives nothing of what it had made."""
+    """Returns the grades of one run by iteration; a run that has failed by then returns nothing."""
     grades, fails = made_grades(subject), fails_at(subject, loop) or longest + 1
     score = first_score(loop.until)
     numbers = [] if score is None else best_numbers(subject.facts, score)
@@ -412,7 +412,7 @@ def _curves_of(subject: Subject, loop: Loop, longest: int) -> dict[str, list[flo
 
 
 def fails_at(subject: Subject, loop: Loop) -> int | None:
-    """The iteration with which a run fails, where such a run has a grade."""
+    """Returns the iteration at which a run fails, or None if failed runs have no grade."""
     rows = subject.facts.iterations
     if subject.failed_grade is None or not rows or rows[-1].status != "failed":
         return None
@@ -420,7 +420,7 @@ def fails_at(subject: Subject, loop: Loop) -> int | None:
 
 
 def bands_of(values: Curves, units: Units) -> dict[str, list[tuple[float, float]]]:
-    """Between which limits the mean of each iteration lies, where all of them are known."""
+    """Returns the interval of the mean of each iteration, for curves without unknown grades."""
     if units.count < statistics.UNITS_MIN:
         return {}
     every = range(units.count)
@@ -435,13 +435,13 @@ def bands_of(values: Curves, units: Units) -> dict[str, list[tuple[float, float]
 
 
 def _known(values: Curves) -> Curves:
-    """Those of which all grades are known."""
+    """Returns the curves whose grades are all known."""
     sums = {name: math.fsum(map(math.fsum, rows)) for name, rows in values.items()}
     return {name: rows for name, rows in values.items() if math.isfinite(sums[name])}
 
 
 def growth_words(values: Curves, units: Units, margin: float) -> list[str]:
-    """Whether iterating helps, and until when; nothing where grades of it are not known."""
+    """Says whether iterating helps, and until when; returns nothing if grades are unknown."""
     values = _known(values)
     last = values.get(_LAST, [])
     if len(last) < 2 or units.count < statistics.UNITS_MIN:
@@ -462,7 +462,7 @@ def _top(rows: list[list[float]]) -> int:
 
 
 def _helps(values: Curves, units: Units) -> str:
-    """Whether iterating helps, where the last iteration is returned or the best by score."""
+    """Says whether iterating helps, if the loop returns the last iteration or the best by score."""
     gains = {}
     for name in (name for name in (_LAST, _SCORED) if name in values):
         rows = values[name]
@@ -493,7 +493,7 @@ def _stops(rows: list[list[float]], units: Units, margin: float) -> str:
 
 
 def subject_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
-    """How many runs failed in the loop, and how many have iterations without a grade."""
+    """Says how many runs failed in the loop, and how many have iterations without a grade."""
     words, count = [], plural(len(subjects), "run")
     if failed := sum(fails_at(subject, loop) is not None for subject in subjects):
         words.append(f"{failed} of {count} failed in the loop: graded 0 from there on")
@@ -507,11 +507,11 @@ def subject_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
 def ideal_rows(
     loop: Loop, subjects: Sequence[Subject], at_most: int | None = None
 ) -> dict[str, tuple[float, float, float]]:
-    """Rows that nobody can run and everybody should see: grade, cost and iterations.
+    """Returns rows for comparison that cannot be run: grade, cost and iterations.
 
-    A judge that is always right goes on as far as the record does, or `at_most` so far. What is not
-    known is not a number: the cost where a model has no price, and all that follows from a grade
-    where an iteration has none.
+    A judge that is always right continues to the end of the record, or to `at_most`. An unknown
+    value is NaN: the cost if a model has no price, and all values that need the grade of an
+    ungraded iteration.
     """
     names = ("no loop at all", "the judge is always right", "the best that was made")
     found = [rows for s in subjects if (rows := _ideal_of(loop, s, at_most)) is not None]
@@ -527,7 +527,7 @@ def ideal_rows(
 def _ideal_of(
     loop: Loop, subject: Subject, most: int | None
 ) -> tuple[tuple[float, float, float], ...] | None:
-    """Grade, cost and iterations of one run in each of these rows; None: it has no grade at all."""
+    """Returns grade, cost and iterations of one run in each row, or None if it has no grade."""
     facts, grades = subject.facts, made_grades(subject)
     outside = facts.outside.get("cost_usd", 0.0) if subject.is_priced else math.nan
     if not grades:
@@ -536,7 +536,7 @@ def _ideal_of(
     count, returned = _always_right(loop, subject, most)
     fails = fails_at(subject, loop)
     if fails is not None and returned not in subject.solved and fails <= (most or fails):
-        # Nothing ends it before it fails.
+        # No condition ends it before it fails.
         count, right = fails, subject.failed_grade or 0.0
     else:
         right = grades[returned]
@@ -552,7 +552,7 @@ def _ideal_of(
 
 
 def _always_right(loop: Loop, subject: Subject, most: int | None) -> tuple[int, int]:
-    """Where a loop ends and what it returns if only a solved iteration ends it before its limit."""
+    """Returns the end and the result of a loop that only a solved iteration or its limit ends."""
     made = made_grades(subject)
     within = [n for n in made if most is None or n <= most] or [min(made)]
     solved, last = [n for n in within if n in subject.solved], max(within)
