@@ -115,17 +115,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _is_all_done() -> bool:
-    """Whether nobody needs the end of the interpreter: no thread, no profiler, no debugger."""
+    """Checks that no thread, profiler or debugger needs the shutdown of the interpreter."""
     is_watched = sys.getprofile() or sys.gettrace() or sys.flags.interactive
     others = (one for one in threading.enumerate() if one is not threading.main_thread())
     return not is_watched and all(one.daemon for one in others)
 
 
 def _leave_at_once(code: int) -> None:
-    """Ends the process without the interpreter's own end.
+    """Ends the process without the shutdown of the interpreter.
 
-    That frees one object after the other, which takes a fifth of the time of a short run, and
-    threads of the SDK may abort it. Those who asked to be called at the end are called.
+    Freeing all objects takes a fifth of the time of a short run, and threads of the SDK may abort
+    it. Functions that were registered with `atexit` run first.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

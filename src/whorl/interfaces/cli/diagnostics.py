@@ -79,7 +79,7 @@ def render_all(
 
 
 def _secret_columns(diagnostics: Iterable[Diagnostic]) -> dict[tuple[str, int], int]:
-    """Where the first secret of a line begins, by file and line."""
+    """Returns the column of the first secret on each line, by file and line."""
     spans = [one.span for one in diagnostics if one.is_secret and one.span is not None]
     spans.sort(key=lambda span: span.column, reverse=True)
     return {(span.file, span.line): span.column for span in spans}

@@ -1,4 +1,4 @@
-"""Words that are no commands here: those that have moved, and those of other systems."""
+"""Names that are not commands: old names of moved commands, and commands of other systems."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _MCP_CLI = ("--workflow", "--input-data", "--start-from", "--end-at", "--list-wo
 
 
 def unknown_command(group: click.Group, ctx: click.Context, args: Sequence[str]) -> Exception:
-    """What is said of a word that is no command of a group."""
+    """Returns the error for a word that is not a command of a group."""
     words = [*ctx.command_path.split()[1:], *args]
     message = f"there is no command {args[0]!r}"
     for size in (2, 1):
@@ -109,7 +109,7 @@ def unknown_command(group: click.Group, ctx: click.Context, args: Sequence[str])
 
 
 def near_command(group: click.Group, ctx: click.Context, word: str) -> str:
-    """The command that a word probably means; at the top also one of a group."""
+    """Returns the command that a word probably means; at the top level, also one inside a group."""
     names = {name: name for name in group.list_commands(ctx)}
     for name in list(names) if ctx.parent is None else ():
         inner = group.get_command(ctx, name) if name in _groups() else None
@@ -127,7 +127,7 @@ def _groups() -> Sequence[str]:
 
 
 def known_option(args: Sequence[str]) -> UsageError | None:
-    """The line that does what options of mcp-cli ask for; None where these are none."""
+    """Returns the command that replaces options of mcp-cli, or None without such options."""
     given: dict[str, str] = {}
     words = [part for word in args for part in (word.split("=", 1) if word[:2] == "--" else [word])]
     for option, value in zip(words, [*words[1:], ""], strict=True):

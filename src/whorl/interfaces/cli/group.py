@@ -57,12 +57,12 @@ _TOO_SMALL = regex(r"(\S+) is not in the range x>=(\S+)")
 
 
 class CommandGroup(click.Group):
-    """A group that names the nearest of its commands where there is none of a name."""
+    """A group that suggests the nearest of its commands if a name is unknown."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command; of an unknown one, says where it is, or names the nearest."""
+        """Finds a command; for an unknown name, says where it is or suggests the nearest."""
         command = self.get_command(ctx, args[0])
         if command is None:
             from whorl.interfaces.cli.foreign_verbs import unknown_command
@@ -77,7 +77,7 @@ class LazyGroup(CommandGroup):
     table: CommandTable
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads the arguments; an option of another system gets the line that works here."""
+        """Reads the arguments; for an option of another system, suggests what works here."""
         given = list(args)
         try:
             return super().parse_args(ctx, args)
@@ -89,7 +89,7 @@ class LazyGroup(CommandGroup):
             raise
 
     def sections(self) -> CommandTable:
-        """All commands: those of the core, and among them those of wings."""
+        """Returns all commands by section: those of the core, and among them those of wings."""
         made = {section: dict(rows) for section, rows in self.table.items()}
         for wing in wings():
             for name, (section, at, where, words) in wing.commands.items():
@@ -163,7 +163,7 @@ def build_group(table: CommandTable) -> LazyGroup:
 
 
 def run_safely(command: click.Command, words: Sequence[str]) -> int:
-    """Runs a command; gives the exit code, whatever happens."""
+    """Runs a command and returns its exit code; a failure becomes a message."""
     as_json = "--json" in list(takewhile(lambda word: word != "--", words))
     try:
         try:
@@ -178,7 +178,7 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
         except (click.ClickException, WhorlError) as fault:
             return _report(fault, as_json=as_json)
     except (BrokenPipeError, SystemExit):
-        # Whoever read our output has gone (click makes an exit of it), so this was cut short.
+        # The reader of our output has gone (click makes an exit of it), so this was cut short.
         # What Python still has to flush must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 5
@@ -190,7 +190,7 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
 
 
 def _report(fault: Exception, *, as_json: bool) -> int:
-    """Shows a failure, to people beside the output and to programs as a document."""
+    """Prints a failure: on stderr for people, and as a document for programs."""
     found = fault.diagnostics if isinstance(fault, InvalidWorkflow) else ()
     first = found[0] if found else _described(fault)
     if found:
@@ -218,7 +218,7 @@ def _report(fault: Exception, *, as_json: bool) -> int:
 
 
 def _described(fault: Exception) -> Diagnostic:
-    """What went wrong, and what to do; of a mistake of ours, how to report it."""
+    """Returns a failure with advice; for a mistake of ours, how to report it."""
     if isinstance(fault, click.ClickException):
         message, advice = _words_of(fault)
         return Diagnostic("W900", message, help=advice)
@@ -236,7 +236,7 @@ def _described(fault: Exception) -> Diagnostic:
 
 
 def _words_of(fault: click.ClickException) -> tuple[str, str]:
-    """The message and the advice of what click found, in our words."""
+    """Returns the message and the advice for what click found, in our words."""
     ctx = fault.ctx if isinstance(fault, click.UsageError) else None
     advice = f"`{ctx.command_path} --help` shows how it is used" if ctx is not None else ""
     if isinstance(fault, click.NoSuchOption):

@@ -1,8 +1,8 @@
-"""The live view as a picture: one tree of a run, its lines cut to a size; no clock, no terminal.
+"""The live view as a picture: the tree of a run, with lines cut to a size; no clock, no terminal.
 
-The tree is read off the frames of the run's machine, which know what no entry tells: how many items
-there are, which of them have begun, what is reserved. What is under way is open, one place a level;
-nothing here goes through all items of a list.
+The tree comes from the frames of the run's machine. They hold what the journal does not: the number
+of items, which of them have begun, and the reserved amounts. On each level one running place is
+open. No function here reads all items of a list.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _BUDGETS: dict[str, tuple[str, Callable[[float], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A node of a block: `key` is its frame, once it has begun; the state is empty before that."""
+    """A node of a block. `key` names its frame; it and `state` are empty until it begins."""
 
     node: ir.Node
     address: str
@@ -77,7 +77,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The items of a list by how far they are; together they are `total`."""
+    """The number of items of a list in each state; together they are `total`."""
 
     total: int = 0
     done: int = 0
@@ -87,13 +87,13 @@ class Counts:
 
 
 class Outline:
-    """What the frames of a machine, which goes on meanwhile, tell of a run; it keeps nothing."""
+    """What the frames of a running machine show of a run; it keeps no state of its own."""
 
     def __init__(self, machine: Machine, progress: Progress, workflow: ir.Workflow) -> None:
         self.machine, self.progress, self.workflow = machine, progress, workflow
 
     def root(self) -> list[Place]:
-        """The nodes of the run; where it was cut off, only its entries tell of them."""
+        """Returns the nodes of the run; if its machine has no frames, from its entries alone."""
         block = self.body(self.machine.state["root"])
         if block:
             return self.places(block)
@@ -108,7 +108,7 @@ class Outline:
         ]
 
     def places(self, block: str) -> list[Place]:
-        """What people see of a block; a call without a name of its own lends its own places."""
+        """Returns the visible nodes of a block; the nodes inside an unnamed call replace it."""
         frame, plan = self.machine.block(block)
         nodes = [node for node in plan.block.nodes if not isinstance(node, _UNSEEN)]
         if len(nodes) == 1 and isinstance(nodes[0], ir.Call) and nodes[0].unnamed:
@@ -127,7 +127,7 @@ class Outline:
         return places
 
     def body(self, key: str) -> str:
-        """The block inside a frame; empty where there is none."""
+        """Returns the key of the block inside a frame, or "" if it has no block."""
         frame = self.machine.frames.get(key)
         return (frame.get("body") or "") if frame is not None else ""
 
@@ -137,7 +137,7 @@ class Outline:
         return self.progress.steps.get(base)
 
     def loop(self, place: Place) -> LoopProgress:
-        """What is known of a loop; of one that began long ago at least what its frame tells."""
+        """Returns what is known of a loop; for one that began long ago, what its frame holds."""
         known = self.progress.loops.get(place.address)
         if known is not None:
             return known
@@ -148,7 +148,7 @@ class Outline:
         return LoopProgress(place.address, number=number, limit=limit, exit_reason=reason)
 
     def is_judging(self, place: Place) -> bool:
-        """Whether a loop waits for its judge."""
+        """Returns whether a loop waits for its judge."""
         return bool(place.key and self.machine.loop_frames[place.key].get("judge"))
 
     def counts(self, key: str) -> Counts:
@@ -173,19 +173,19 @@ class Outline:
         return child is not None and "ended" not in self.machine.frames[child]
 
     def item_places(self, key: str, index: int) -> list[Place]:
-        """The nodes of an item; none where it has not begun, or nothing is kept of it."""
+        """Returns the nodes of an item, or [] if it has not begun or its frame was dropped."""
         block = self.machine.foreach_frames[key].get("children", {}).get(str(index), "")
         return self.places(block) if block else []
 
     def item_error(self, key: str, index: int) -> str:
-        """What an item failed of, in the words of what went wrong first."""
+        """Returns the message of the first error that made an item fail."""
         error = self.machine.foreach_frames[key]["failures"].get(str(index), {})
         while isinstance(cause := error.get("cause"), dict) and cause.get("message"):
             error = cause
         return str(error.get("message", ""))
 
     def item_label(self, key: str, index: int) -> str:
-        """What people know an item by, where its number does not say it already."""
+        """Returns the label of an item, or "" if it says no more than the number."""
         if self.machine.plan.is_confidential:
             return ""
         item: Any = self.machine.foreach_frames[key]["items"][index]
@@ -196,7 +196,7 @@ class Outline:
         return "" if item is None or text == str(index + 1) else line(text, 28)
 
     def running_items(self, key: str, most: int) -> list[int]:
-        """Some of the items that are under way, in their order."""
+        """Returns up to `most` of the running items, in their order."""
         children = self.machine.foreach_frames[key].get("children", {})
         most = min(most, self.counts(key).running)
         found: dict[int, None] = {}
@@ -208,7 +208,7 @@ class Outline:
         return sorted(found)
 
     def items_of_interest(self, key: str, most: int) -> list[int]:
-        """What is under way; then what failed last, what comes next, and the rest from the end."""
+        """Picks items to show: running ones, the latest failures, the next ones, then the last."""
         counts, failures = self.counts(key), self.machine.foreach_frames[key].get("failures", {})
         first, last = counts.total - counts.waiting, counts.total
         found = dict.fromkeys(self.running_items(key, most))
@@ -220,10 +220,10 @@ class Outline:
 
 @dataclass(slots=True)
 class Picture:
-    """What a run looks like at a moment, at most so wide and high.
+    """The picture of a run at one moment, at most `width` wide and `height` high.
 
-    Of a loop `rows_max` iterations are shown at most. The last picture, which stays, is as high as
-    it has to be: it shows what is in every loop and list, but in those that lie in items.
+    A loop shows at most `rows_max` iterations. The last picture stays on the screen, as high as
+    needed: it shows the inside of every loop and list, except of those inside items.
     """
 
     outline: Outline
@@ -250,7 +250,7 @@ class Picture:
         return [head, *self._block(places, room, is_top=True), *foot]
 
     def _gates(self) -> Iterator[Text]:
-        """What is asked; a run that only waits asks with its last words, below the view."""
+        """Yields the open questions; a run that only waits asks them below the view, at its end."""
         waiting = self.progress.waiting if self.progress.status == "running" else {}
         for address, gate in islice(waiting.items(), _GATES_MAX):
             words = line(str(gate.get("message", "")), self.width - 20)
@@ -258,15 +258,15 @@ class Picture:
             yield Text.assemble(("⏸ ", "yellow"), place, "  ", (words, "yellow"))
 
     def _open_one(self, places: Sequence[Place], *, is_top: bool = False) -> Place | None:
-        """What is under way; where nothing is, the last at the top that one can look into."""
+        """Returns the running place, or else, at the top, the last one that has an inside."""
         begun = [place for place in places if place.holds]
         running = [place for place in begun if place.is_running]
         return next(iter(running or (begun[-1:] if is_top else ())), None)
 
     def _below(self, place: Place) -> list[Place]:
-        """The nodes in what is open: of a loop those of its current iteration."""
+        """Returns the nodes inside an open place; for a loop, those of its current iteration."""
         if not place.key or (isinstance(place.node, ir.Loop) and not place.is_running):
-            # Of a loop that has ended the last body is kept, and nobody looks at that.
+            # Only the last body of an ended loop is kept, and it is not shown.
             return []
         if isinstance(place.node, ir.ForEach):
             first = self.outline.running_items(place.key, 1)
@@ -283,9 +283,9 @@ class Picture:
         return found
 
     def _block(self, places: list[Place], room: int, *, is_top: bool = False) -> list[Text]:
-        """The nodes of a block, a row for each, and below what is open what is in it.
+        """Draws a row for each node of a block, and below the open one its inside.
 
-        Each level leaves a part of its room to itself; what is in it gets the rest.
+        Each level keeps a part of its room for itself and gives the rest to its inside.
         """
         if room < 1 or not places:
             return []
@@ -344,7 +344,7 @@ class Picture:
         return [*lines[: size > 1], *lines[1:][-max(1, size - 1) :], *inner]
 
     def _items(self, place: Place, room: int) -> list[Text]:
-        """The items of a list, a row for each, and below the open one what is in it."""
+        """Draws a row for each item of a list, and below the open one its inside."""
         outline, key, total = self.outline, place.key, self.outline.counts(place.key).total
         opened = next(iter(outline.running_items(key, 1)), None)
         inner = self._block(self._below(place), room - _kept(total, room))
@@ -369,7 +369,7 @@ class Picture:
         return lines
 
     def _row(self, place: Place, *, is_open: bool = False) -> Text:
-        """A node: its sign, its name, and how far it is; one that is open says the rest below."""
+        """Draws a node: its sign, its name and its progress; an open one shows the rest below."""
         outline, node, step = self.outline, place.node, self.outline.step(place)
         if isinstance(node, ir.Loop) and place.holds:
             return self._loop_row(place, is_open=is_open)
@@ -438,19 +438,19 @@ class Picture:
         began, ended = self.progress.begun.get(place.address), counts.done + counts.failed
         goes_on = place.is_running and self.progress.status == "running"
         if began is not None and ended and goes_on and self.progress.is_whole:
-            # What is under way counts as half done.
+            # A running item counts as half done.
             half = counts.running / 2
             left_s = (self.now - began) * (counts.waiting + half) / (ended + half)
             words.append(f"~{formatting.age(left_s)} left")
         return joined(f"{counts.done:,} of {counts.total:,} done", *words)
 
     def _item_words(self, key: str, index: int) -> str:
-        """What an item does, how its loop has ended, or what it failed of."""
+        """Returns what an item is doing, how its loop has ended, or why it failed."""
         error = self.outline.item_error(key, index)
         return line(error, 100) if error else self._doing(self.outline.item_places(key, index))
 
     def _doing(self, places: Sequence[Place]) -> str:
-        """What is under way in a block, down to its step; or how its loop has ended."""
+        """Returns what is running in a block, down to its step, or how its loop has ended."""
         ended = [place for place in places if isinstance(place.node, ir.Loop) and place.key]
         running = [place for place in places if place.is_running]
         if not (chosen := [*running, *ended][:1]):
@@ -466,7 +466,7 @@ class Picture:
         return self._doing(self._below(place)) or f"{name} {took}".rstrip()
 
     def _current(self, place: Place, loop: LoopProgress) -> tuple[str, ...]:
-        """The iteration that is under way, with what it has used so far."""
+        """Returns the row of the running iteration, with its usage so far."""
         frame, began = self.outline.machine.loop_frames[place.key], loop.iteration_at
         usage, before = frame.get("usage", {}), frame.get("iteration", {}).get("usage", {})
         spent = {name: amount - before.get(name, 0) for name, amount in usage.items()}
@@ -495,7 +495,7 @@ class Picture:
         yield text
 
     def _budgets(self) -> Iterator[Text]:
-        """For each limit of the run what is spent, what is reserved for calls, and what is left."""
+        """Yields for each limit of the run what is spent, reserved for calls, and left."""
         progress, cost = self.progress, self.progress.cost_usd
         state: Any = self.outline.machine.state
         limits = {"cost_usd": progress.budget_usd} | (state.get("limits") or {})
@@ -550,5 +550,5 @@ def _set_in(indent: str, lines: Iterable[Text]) -> list[Text]:
 
 
 def _kept(count: int, room: int) -> int:
-    """The rows that a level of so many keeps for itself: a quarter of its room, at least one."""
+    """Returns how many rows a level keeps for itself: a quarter of its room, at least one."""
     return min(count, max(1, room // 4))

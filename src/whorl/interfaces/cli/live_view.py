@@ -54,7 +54,7 @@ class Keys:
         self._before: list[Any] | None = None
 
     def open(self) -> None:
-        """Begins to listen, where there is a terminal and it is ours."""
+        """Starts to listen if the stream is a terminal and this process is in its foreground."""
         if is_ours(self._stream):
             import termios
             import tty
@@ -80,7 +80,7 @@ class Keys:
 
 
 class Live(NullWatcher):
-    """Draws the run; `q` leaves the view, and plain lines go on."""
+    """Draws the run; `q` leaves the view, and plain lines follow."""
 
     def __init__(self) -> None:
         self.progress = Progress()
@@ -146,7 +146,7 @@ class Live(NullWatcher):
         try:
             self._folded = self._look() if self._look is not None else None
         except StoreError:
-            # Whoever drives the run says so; its entries tell enough for a plainer picture.
+            # The process that drives the run reports it; the entries allow a plainer picture.
             self._folded = None
         assert self._workflow is not None
         machine = self._folded.machine if self._folded else Machine(Plan(self._workflow))
@@ -161,7 +161,7 @@ class Live(NullWatcher):
         try:
             take(self._folded, entry)
         except StoreError:
-            # What it cannot read it cannot follow; whoever drives the run can.
+            # This process cannot follow what it cannot read; the one that drives the run can.
             self._look = None
             self._fold()
         else:
@@ -179,7 +179,7 @@ class Live(NullWatcher):
         self._say(words, "red")
 
     def _say(self, words: str, color: str = "yellow") -> None:
-        """Says something above the picture; what it says is one safe line."""
+        """Prints words above the picture; they must be one safe line."""
         self._console.print(Text(words, color))
 
     def _press(self, key: str) -> None:

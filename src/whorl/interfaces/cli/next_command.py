@@ -1,4 +1,4 @@
-"""What a person would most probably want to do next about a run: commands to be pasted."""
+"""Suggests what a user would most probably do next about a run, as commands to paste."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COMMAND_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The words of a command, and what one may have to know about it."""
+    """A suggested command, and what the user may have to know about it."""
 
     words: Sequence[str]
     note: str = ""
@@ -50,9 +50,9 @@ class Command:
 
 
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str = "") -> str:
-    """What a person would most probably want to do next, in the folder where the run belongs.
+    """Returns the command that a user most probably runs next, in the folder of the run's project.
 
-    Nothing where that is the command that was `asked`.
+    Returns "" if that is the command that was `asked`.
     """
     commands = _next(store, run, result)
     verb, folder = commands[0].words[0], store.run(run).project
@@ -62,7 +62,7 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any], asked: 
 
 def _next(store: SqliteStore, run: RunId, result: dict[str, Any]) -> list[Command]:
     if "mocked" in result:
-        # It cannot go on with real answers.
+        # A mocked run cannot continue with real answers.
         return [Command(["why" if result["loops"] else "show", run])]
     match result["status"]:
         case "succeeded":
@@ -106,7 +106,7 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Co
 
 
 def _is_of_file(error: dict[str, Any], root: str) -> bool:
-    """Whether a step would fail again for what the file says, however often it is tried."""
+    """Returns whether every retry of a step would fail because of what the file says."""
     while isinstance(cause := error.get("cause"), dict) and cause.get("code"):
         error = cause
     words = str(error.get("message", ""))
@@ -116,9 +116,9 @@ def _is_of_file(error: dict[str, Any], root: str) -> bool:
 
 
 def changed_words(store: SqliteStore, run: RunId, forking: Sequence[str] = ()) -> str:
-    """That a run goes on with another version of its file than there is now, and how to use that.
+    """Says that a run uses an older version of its file, and how to use the current one.
 
-    Nothing where its files are as it knows them. `forking` are the words that a fork was asked for.
+    Returns "" if its files have not changed. `forking` are the words of a fork that was requested.
     """
     file = changed_file(store, run)
     if not file:
@@ -138,7 +138,7 @@ def changed_words(store: SqliteStore, run: RunId, forking: Sequence[str] = ()) -
 
 
 def run_again(store: SqliteStore, run: RunId, note: str = "") -> Command:
-    """The command that runs the file of a run anew with what that was given; it notes the rest."""
+    """Returns the command that runs a file again with a run's inputs; its note names the rest."""
     if _is_of_experiment(store, run):
         return Command(["experiment", "run", _seen(store.run(run).file)], note)
     body, workflow = shown(next(iter(store.read(run, limit=1))).event), workflow_of(store, run)
@@ -164,7 +164,7 @@ def run_again(store: SqliteStore, run: RunId, note: str = "") -> Command:
 
 
 def _file_words(store: SqliteStore, run: RunId) -> list[str]:
-    """The file of a run, and which of its workflows is meant, as commands take them."""
+    """Returns the file of a run as command words, with its workflow if the file has several."""
     name = one_of_several(store, run)
     return [_seen(store.run(run).file), *(["--workflow", name] if name else [])]
 
@@ -174,14 +174,14 @@ def _is_of_experiment(store: SqliteStore, run: RunId) -> bool:
 
 
 def _seen(file: str) -> str:
-    """A path as it is written in the current folder."""
+    """Returns a path relative to the current folder."""
     return safe(os.path.relpath(file))
 
 
 def _seen_files(file: str, paths: Json) -> Json:
-    """Files that a run was given, as they are written in the current folder.
+    """Returns input files of a run as paths relative to the current folder.
 
-    The run knows them as they are seen from the project, which lies around its own file.
+    The run stores them relative to the project, whose folder contains the run's own file.
     """
     if isinstance(paths, list):
         return [_seen_files(file, path) for path in paths]
@@ -190,21 +190,21 @@ def _seen_files(file: str, paths: Json) -> Json:
 
 
 def _given(name: str, value: Json) -> str:
-    """An input as `-i` takes it."""
+    """Returns an input in the form of `-i`."""
     if isinstance(value, str) and value.isprintable() and not value.startswith("@"):
         return f"{name}={value}"
     return f"{name}:={json.dumps(value, ensure_ascii=False)}"
 
 
 def _advised(result: dict[str, Any], code: str) -> Command | None:
-    """The command of the last warning of a code that has one: its amount is enough."""
+    """Returns the command of the newest warning with a code, if it has one; its amount suffices."""
     facts = (each.get("facts") for each in result["warnings"][::-1] if each["code"] == code)
     ways = (way_on(code, each, result["run"]) for each in facts if each)
     return next((Command(words) for words in ways if words), None)
 
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Command | None:
-    """How the last loop that a limit or a person ended goes on, where it can."""
+    """Returns the command that continues the last loop ended by a limit or a person, if any can."""
     loops = result["loops"]
     advised = _advised(result, "R102")
     if advised and any(loop["exit_reason"] == "budget" for loop in loops):
@@ -226,7 +226,7 @@ def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Command | N
 
 
 def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
-    """The dollars that a loop may spend: its own limit or the run's, whichever is lower."""
+    """Returns the dollars that a loop may spend: its own limit or the run's, whichever is lower."""
     limits: list[Any] = [row.limits for row in store.loops(run) if row.address == loop]
     own = [each.get("cost_usd") for each in limits if isinstance(each, dict)]
     budgets = (*own, store.run(run).budget_usd)
@@ -234,7 +234,7 @@ def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
 
 
 def _with_room(store: SqliteStore, run: RunId, path: str) -> Command | None:
-    """How a call goes on whose answer a budget cut: with as much again for what held it."""
+    """Returns the command that repeats a call cut short by a budget, with that budget doubled."""
     rows = [row for row in store.loops(run)[::-1] if path.startswith(f"{row.address}[")]
     ways: list[tuple[list[str], Any]]
     ways = [(["continue", run, "--at", row.address], row.limits) for row in rows]
@@ -246,10 +246,10 @@ def _with_room(store: SqliteStore, run: RunId, path: str) -> Command | None:
 
 
 def _answers(store: SqliteStore, run: RunId, gates: list[dict[str, Any]]) -> list[Command]:
-    """The commands that answer what a run asks first."""
+    """Returns the commands that answer the first open question of a run."""
     gate = gates[0] if gates else {"address": "", "reason": ""}
     loop, is_limit = gate["address"].partition("/:")[0], gate["reason"] == "limit"
-    # A loop that lies in another one is not the one that would be meant.
+    # Without --at, the command would not mean a loop inside another one.
     at = ["--at", loop] if len(gates) > 1 or (is_limit and "[" in loop) else []
     answers = [Command(["runs", "approve", run, *at])]
     if is_limit:

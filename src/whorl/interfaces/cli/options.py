@@ -40,10 +40,10 @@ FORMS = (
 def located(
     function: Callable[..., R], *, is_checked: bool = True, drives: bool = False
 ) -> Callable[..., R]:
-    """Adds --store and --config, and gives the command its project as first argument.
+    """Adds --store and --config, and passes the project to the command as its first argument.
 
-    A command that itself says what is wrong with the configuration has it not `is_checked`; one
-    that `drives` runs has --trust.
+    `is_checked` is false for a command that reports problems of the configuration itself. One that
+    `drives` runs has --trust.
     """
 
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
@@ -81,7 +81,7 @@ workflow_option = click.option(
 
 
 def dollars_given(text: str) -> float:
-    """`1.00` or `$1.00`."""
+    """Reads `1.00` or `$1.00` as dollars."""
     try:
         amount = float(text.strip().lstrip("$"))
     except ValueError:
@@ -98,7 +98,7 @@ def _added(text: str) -> str:
 
 
 def _more_of(text: str) -> int:
-    """`+500` or `+10k`."""
+    """Reads `+500` or `+10k` as a number."""
     from whorl.ir.values import parse_count
 
     try:
@@ -115,9 +115,9 @@ def budget_option(words: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
 
 def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What may be added to budgets: dollars, tokens, calls; the command gets it as `more`.
+    """Adds --budget, --tokens and --calls; the command gets the amounts as `more`.
 
-    One that takes iterations needs some of all this, and is not run without it.
+    A command that takes iterations needs at least one of all these amounts.
     """
 
     @click.option("--budget", type=lambda text: dollars_given(_added(text)), metavar="+AMOUNT",
@@ -166,7 +166,7 @@ def step_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def step_words(steps: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The same as words of a command."""
+    """Returns the same as words of a command."""
     return [
         word
         for step, fields in steps.items()
@@ -196,9 +196,9 @@ def write_file(
     makes_folder: bool = False,
     is_private: bool = False,
 ) -> None:
-    """Writes a file; one that is private can be read by nobody else, whoever could before.
+    """Writes a file; a private one is readable by its owner only, even if it existed before.
 
-    Raises UsageError where a link of the project leads to a place outside of it.
+    Raises UsageError if a link of the project leads to a place outside of it.
     """
     from whorl.services.project import find_project
     from whorl.source.paths import check_inside
@@ -222,9 +222,9 @@ _FORMS = (".csv", ".json", ".md", ".svg")
 
 
 def output_option(**forms: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Adds -o: what the command prints goes to a file, in the form that its ending names.
+    """Adds -o, which writes the output to a file, in the form that its ending names.
 
-    `forms` are endings and the options that choose these forms, or that take a file themselves.
+    `forms` maps endings to the options that choose these forms, or that take a file themselves.
     """
 
     def add(function: Callable[..., R]) -> Callable[..., R]:
@@ -285,7 +285,7 @@ def read_inputs(
     text: str | None = None,
     file: str = "FILE",
 ) -> dict[str, Json]:
-    """The inputs by -i, those of files below them, and the main one as a `text`."""
+    """Reads the inputs of -i, those of files (which -i overrides), and the main one from `text`."""
     tables: dict[str, Json] = {}
     found: dict[str, list[Json]] = {}
     rest: list[str] = []
@@ -309,7 +309,7 @@ def read_inputs(
 
 
 def _read_table(name: str, file: str) -> dict[str, Json]:
-    """The object that a file holds; no error shows what is in it."""
+    """Reads the object in a file; errors do not show its content."""
     from whorl.dialects.reader import parse
     from whorl.source import plain
 
@@ -385,10 +385,10 @@ def read_values(
     lists: Container[str] = frozenset(),
     secrets: Container[str] = frozenset(),
 ) -> dict[str, Json]:
-    """The values that an option gives as NAME=VALUE, NAME:=JSON or with @file; each name once.
+    """Reads the values of an option, as NAME=VALUE, NAME:=JSON or with @file; each name once.
 
-    Only those of `lists` may be given several times: each time is one item. No error shows what is
-    in a file or on standard input, nor a value of `secrets`.
+    Only those of `lists` may be given several times: each time is one item. Errors do not show the
+    content of files or standard input, nor values of `secrets`.
     """
     values: dict[str, Json] = {}
     items: dict[str, list[Json]] = {}
@@ -413,7 +413,7 @@ def read_values(
 
 
 def read_labels(written: Iterable[str]) -> dict[str, str]:
-    """The labels that an option gives as NAME=VALUE; each name once."""
+    """Reads the labels of an option, as NAME=VALUE; each name once."""
     labels: dict[str, str] = {}
     for text in written:
         name, equals, value = text.partition("=")
@@ -426,7 +426,7 @@ def read_labels(written: Iterable[str]) -> dict[str, str]:
 
 
 def with_paths(project: Project, workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
-    """The inputs with the paths of files as the project sees them, not the current folder."""
+    """Returns the inputs with paths relative to the project, not to the current folder."""
     paths = dict(given)
     for port in workflow.inputs:
         for name in (port.name, *port.aliases) if port.type in ("file", "files") else ():
@@ -457,9 +457,9 @@ def _in_project(root: Path, name: str, value: Json) -> Json:
 
 
 def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
-    """The inputs with the secrets that are missing; the person at the terminal is asked for them.
+    """Adds missing secrets to the inputs by asking the user at the terminal.
 
-    A secret on a command line is seen by whoever lists processes.
+    On a command line, a secret would be visible in the list of processes.
     """
     ports = [port for port in workflow.inputs if port.secret and port.required]
     missing = [port.name for port in ports if port.default is None and port.name not in given]
@@ -472,7 +472,7 @@ def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
 def add_main_text(
     workflow: Workflow, given: dict[str, Json], text: str | None, stdin: Callable[[], str]
 ) -> dict[str, Json]:
-    """The inputs with the main one; `-` stands for the text on standard input."""
+    """Adds the main input; `-` means the text on standard input."""
     if text is None:
         return given
     name = workflow.main_input
@@ -491,7 +491,7 @@ QUOTED = "a text in JSON needs quotes: NAME:='\"a\"'"
 
 
 def _read_json(text: str, place: str, source: str = "") -> Json:
-    """The JSON value in a text; where a `source` is named, an error says where in it, not what."""
+    """Parses JSON; if a `source` is named, an error names the place in it but not the value."""
     from whorl.source import VALUE_LIMITS, plain
     from whorl.source.json import read_json
     from whorl.source.report import LIMIT
@@ -549,7 +549,7 @@ _DONE = "whorl.audit.done"
 
 
 async def note_start(store: SqliteStore, run: str, file: str) -> None:
-    """Notes a run as soon as it is made: what it comes to is in its journal."""
+    """Notes in the audit that a run was created; its outcome is in its journal."""
     context = click.get_current_context(silent=True)
     if context is not None:
         context.meta[_DONE] = True
@@ -559,7 +559,7 @@ async def note_start(store: SqliteStore, run: str, file: str) -> None:
 def _audited(
     ctx: click.Context, project: Project, options: dict[str, Any], command: Callable[[], R]
 ) -> R:
-    """Carries a command out, and notes what it came to if it is one that changes something."""
+    """Runs a command, and notes the outcome in the audit if it changes something."""
     action = ACTIONS.get(ctx.command_path.partition(" ")[2], "")
     if not action or options.get("dry_run"):
         return command()
@@ -588,7 +588,7 @@ def _audited(
 
 
 def _meant(project: Project, text: str) -> str:
-    """The id of the run that is named, before the command makes others."""
+    """Returns the id of the named run, before the command creates others."""
     from whorl.services.runs import find_run
 
     if not text or not project.store.exists():
@@ -613,7 +613,7 @@ async def _note(store: SqliteStore, action: str, run: str, file: str, outcome: s
 
 
 def given_options() -> list[str]:
-    """--config and --store, where this command was given them."""
+    """Returns --config and --store if this command was given them."""
     context = click.get_current_context(silent=True)
     if context is None:
         return []
@@ -623,9 +623,9 @@ def given_options() -> list[str]:
 
 
 def same_command(*leaving: str) -> list[str]:
-    """The words of this command with all that it was given, but these parameters.
+    """Returns the words of this command with all its arguments, except the named parameters.
 
-    Those of `given_options` are not among them.
+    Leaves out --config and --store: see `given_options`.
     """
     context = click.get_current_context()
     words = context.command_path.split()[1:]
@@ -649,22 +649,22 @@ def _texts(value: Any) -> list[str]:
 
 
 def pasted(*words: str) -> str:
-    """A command with the configuration and the store that this one was given."""
+    """Returns a command with the configuration and the store that this one was given."""
     from whorl.interfaces.advice import command
 
     return command(*given_options(), *words)
 
 
 def carrying(sentence: str) -> str:
-    """A sentence whose commands have the options that this one was given.
+    """Adds the configuration and the store of this command to the commands in a sentence.
 
-    Whoever advises a command writes it as `whorl ...`, in these quotes.
+    A command is written as `whorl ...` there, in these quotes.
     """
     return sentence.replace("`whorl ", f"`{pasted()} ")
 
 
 def with_help(result: dict[str, Any], *, is_kept: bool = True) -> dict[str, Any]:
-    """A result document in which errors and warnings say what to do, as this command can do it."""
+    """Adds to the errors and warnings of a result what to do, with commands that work here."""
     from whorl.interfaces import advice
 
     result = advice.with_help(result, is_kept=is_kept)

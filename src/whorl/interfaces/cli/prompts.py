@@ -1,4 +1,4 @@
-"""What a run asks the person at the terminal, and their answer."""
+"""Asks the user at the terminal what a run waits for, and reads the answer."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _YES = frozenset({"approve", "accept"})
 
 
 class AnsweredElsewhere(Exception):
-    """Somebody else has answered, or the question's time is over."""
+    """Another client has answered, or the time of the question is over."""
 
 
 class Skipped(Exception):
-    """The person leaves this and all other questions open."""
+    """The user leaves this and all other questions open."""
 
 
 async def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | None:
-    """The person's answer to a question of a run; None: they will give it later."""
+    """Asks the user a question of a run; returns None if they will answer later."""
     import termios
 
-    # What was typed before a question was seen is no answer to it.
+    # Text that was typed before the question was shown is not an answer to it.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
     question = _Question(store, run, gate["address"], gate["reason"])
     return await question.answer("\n".join(gate_lines(gate)))
@@ -56,7 +56,7 @@ async def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | N
 
 @dataclass(slots=True)
 class _Question:
-    """What a run asks at an address."""
+    """A question of a run at an address."""
 
     store: SqliteStore
     run: RunId
@@ -66,7 +66,7 @@ class _Question:
     _was_open: bool = True
 
     def is_open(self) -> bool:
-        """Whether the run still waits for the answer; cheap while nobody writes anything."""
+        """Returns whether the run still waits for the answer; cheap if the store is unchanged."""
         version = self.store.version()
         if version != self._seen:
             gates = open_gates(self.store, self.run)
@@ -107,7 +107,7 @@ class _Question:
                     return choice
 
     async def _more(self, place: str, limit: str, budget: float | None) -> Event:
-        """More of what the loop has used up."""
+        """Asks how much more the loop may use of what it has used up."""
         body: dict[str, Json] = {"at": place}
         if limit == "max_iterations":
             words = f"how many more iterations (Enter for {_MORE_ITERATIONS}): "
@@ -136,9 +136,9 @@ class _Question:
 
 
 async def _read_line(words: str, is_of_interest: Callable[[], bool]) -> str | None:
-    """The line that is typed; None after Ctrl-C or Ctrl-D, or once nobody wants it any more.
+    """Reads a line; returns None after Ctrl-C or Ctrl-D, or if it is not needed any more.
 
-    The event loop goes on meanwhile.
+    The event loop keeps running.
     """
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[str | None] = loop.create_future()

@@ -1,4 +1,4 @@
-"""A run driven from a command: who looks on, signals, questions to the person, the final words."""
+"""A run driven from a command: its watcher, signals, questions to the user, the final words."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """How a command shows what happens: as JSON, as events, as plain lines or live."""
+    """How a command shows a run: as JSON, as events, as plain lines or live."""
 
     as_json: bool = False
     events: str | None = None
@@ -72,11 +72,11 @@ class Show:
 
     @property
     def is_silent(self) -> bool:
-        """Whether a program reads the output, so that nobody is asked anything."""
+        """Returns whether a program reads the output, so that the user is not asked anything."""
         return self.as_json or bool(self.events) or self.quiet
 
     def check(self, workflow: Workflow) -> None:
-        """Refuses what cannot be shown of a workflow, before a run of it is made."""
+        """Refuses a form that cannot show the workflow, before a run of it is created."""
         if self.as_json and self.events:
             raise UsageError("--json and --events exclude each other", help="leave one of them out")
         if self.events == "dialect":
@@ -133,7 +133,7 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
 
 @contextmanager
 def objections(run: str) -> Iterator[None]:
-    """Gives the objections of a run to a request the code that says so, and what to do."""
+    """Adds code W905 and advice to the error if a run refuses a request."""
     try:
         yield
     except UsageError as fault:
@@ -145,9 +145,9 @@ def objections(run: str) -> Iterator[None]:
 
 @contextmanager
 def _going_on(run: str) -> Iterator[None]:
-    """A store that cannot be written stops a run that is in it: it goes on, and is not done again.
+    """Advises to resume the run if its store cannot be written.
 
-    The command that started it would start another one.
+    To repeat the command would start another run.
     """
     try:
         yield
@@ -157,7 +157,7 @@ def _going_on(run: str) -> Iterator[None]:
 
 
 def meant_run(store: SqliteStore, text: str) -> RunId:
-    """The run that a command is about to change; says which one, unless its id was given."""
+    """Returns the run that a command will change; prints which one unless its id was given."""
     run = find_run(store, text)
     if run != text:
         say(f"{text!r} is run {run}, {line(store.run(run).name, 60)}")
@@ -170,7 +170,7 @@ def on_run(
     *,
     drives: bool = True,
 ) -> Callable[..., int]:
-    """A command about a RUN, or RUN/ADDRESS, that shows it; one that looks on `drives` nothing."""
+    """Makes a command on RUN or RUN/ADDRESS that shows the run; `drives` is false to watch."""
 
     @wraps(work)
     def command(project: Project, *, run: str, show: Show, **options: Any) -> int:
@@ -191,7 +191,7 @@ def on_run(
 
 @dataclass(slots=True)
 class RunSession:
-    """A runtime with somebody who looks on."""
+    """A runtime with a watcher."""
 
     project: Project
     runtime: Runtime
@@ -208,12 +208,12 @@ class RunSession:
     _asking: asyncio.Task[bool] | None = None
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
-        """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
+        """Drives a run until it ends, pauses or asks; shows it and returns the exit code."""
         await self._drive(run, requests)
         return await self.settle(run)
 
     async def take_up(self, run: RunId) -> int:
-        """Goes on with a run that was interrupted, or watches whoever was quicker."""
+        """Resumes a run that was interrupted; if another process was faster, watches it."""
         self._say_changed(run)
         try:
             return await self.drive(run)
@@ -228,7 +228,7 @@ class RunSession:
         return await self.settle(run) if await self._follow(run, from_start=from_start) else 0
 
     async def steer(self, run: RunId, event: Event) -> int:
-        """Carries a request out, and shows the run as it goes on; gives the exit code."""
+        """Sends a request to a run, and shows it as it continues; returns the exit code."""
         self._say_changed(run)
         return await self.settle(run) if await self._carry_out(run, event) else 0
 
@@ -242,7 +242,7 @@ class RunSession:
             say(f"{TOY}; --config names the configuration of a run that began with another")
 
     async def settle(self, run: RunId) -> int:
-        """Asks the person at the terminal what the run waits for; shows what it came to."""
+        """Asks the user what the run waits for, prints the result and returns the exit code."""
         is_attended = not self.show.is_silent and is_ours(sys.stdin, sys.stderr)
         shown, later = set[str](), set[str]()
         while (is_attended or self.providers.is_mocked) and not self.was_stopped:
@@ -281,7 +281,7 @@ class RunSession:
         return self.finish(run, shown)
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
-        """Prints what the run came to, without questions that are known; gives the exit code."""
+        """Prints the result of a run, without questions in `shown`; returns the exit code."""
         result = with_help(full_result(self.store, run))
         status = str(result["status"])
         if self.show.as_json:
@@ -297,7 +297,7 @@ class RunSession:
         return EXIT_CODES.get(status, 1) or int(is_short)
 
     async def _carry_out(self, run: RunId, event: Event) -> bool:
-        """Brings a request to a run, and shows the run as it goes on; false: the person left it."""
+        """Sends a request to a run and shows it; returns False if the user left it."""
         before = self.store.run(run).last_seq
         with objections(run):
             is_driven = await self.runtime.request(run, event)
@@ -315,7 +315,7 @@ class RunSession:
         return await self._follow(run)
 
     async def _taken(self, run: RunId, before: int) -> bool:
-        """Waits until the owner has journaled something; false: it has given the run up."""
+        """Waits until the owner has journaled something; returns False if it released the run."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             row = self.store.run(run)
@@ -341,7 +341,7 @@ class RunSession:
                 await self.runtime.drive(run, requests)
 
     async def _follow(self, run: RunId, *, from_start: bool = False) -> bool:
-        """Shows a run until nobody drives it; false: the person has left it before."""
+        """Shows a run until no process drives it; returns False if the user left it before."""
 
         async def watch(after: int) -> None:
             hear = partial(self.watcher.text, run)
@@ -363,7 +363,7 @@ class RunSession:
 
     @contextmanager
     def _watched(self, run: RunId) -> Iterator[int]:
-        """The watcher is told where the run is (to which entry), and in what state it is left."""
+        """Begins and ends the watcher with the run's state; yields the last entry it knows."""
         plan, progress = self.runtime.plan(run), watchers.past_of(self.store, run)
         self.watcher.look_on(lambda: look_on(self.store, run, plan))
         self.watcher.begin(progress, plan.workflow)
@@ -380,7 +380,7 @@ class RunSession:
 
     @contextmanager
     def leaving_on_signals(self) -> Iterator[None]:
-        """The first signal lets what is under way end, the second cuts it off, the third kills."""
+        """The first signal lets running calls end, the second cuts them off, the third kills."""
         loop = asyncio.get_running_loop()
         signals = (signal.SIGINT, signal.SIGTERM)
 
@@ -425,7 +425,7 @@ async def run_session(
     creates: bool = True,
     origin: str = "terminal",
 ) -> AsyncIterator[RunSession]:
-    """A session on the project's store; unless it `creates` one, there has to be a store."""
+    """Opens a session on the project's store, which must exist unless the command `creates` one."""
     from whorl.providers.registry import Providers
 
     if not creates:
@@ -437,6 +437,6 @@ async def run_session(
 
 
 def _is_of_tools(result: dict[str, Any]) -> bool:
-    """Whether a run failed because a tool says something else about itself than before."""
+    """Returns whether a run failed because a tool's description has changed."""
     error = result["error"] or {}
     return "P126" in (error.get("code"), (error.get("cause") or {}).get("code"))

@@ -1,6 +1,6 @@
-"""Runs in lines: what one came to and what to do next, why a loop ended, what was asked where.
+"""Runs in lines: the result and the next command, why a loop ended, inputs and output of a step.
 
-Calls that were made side by side stand one below the other, whatever order their answers came in.
+Calls that ran at the same time are listed one by one, even if their events are mixed.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
 
 # Of what a person is asked about, so many lines.
 _SHOWN_MAX = 100
-# So many loops are told one by one.
+# Up to this number, loops are listed one by one.
 ONE_BY_ONE_MAX = 8
-# Of more, so many that did not meet their condition are told beside the counts.
+# If there are more, up to this number that did not meet their condition are listed, too.
 _UNMET_MAX = 5
 _ITERATION = regex(r"\[[0-9]+\]")
 _ENDS = {"condition_met": "met", "max_iterations": "limit", "": "under way"}
@@ -91,14 +91,14 @@ _VALUE_MAX = 60
 
 
 def choice_lines(store: SqliteStore, run: RunId) -> Iterator[str]:
-    """The models and prompts that a person chose for a run on the command line."""
+    """Yields the models and prompts that the user chose for a run on the command line."""
     for step, fields in chosen_steps(store, run).items():
         of = f" of {line(step, 60)}" if step else ""
         yield from (f"  {name}{of}: {line(text, 100)} (--{name})" for name, text in fields.items())
 
 
 def print_outputs(outputs: dict[str, Json]) -> None:
-    """Prints what a run gave: one output as it is, several of them below their names."""
+    """Prints the outputs of a run: one as it is, several of them below their names."""
     is_seen = sys.stdout.isatty()
     for at, (name, value) in enumerate(outputs.items()):
         if len(outputs) > 1:
@@ -118,9 +118,9 @@ def final_lines(
     *,
     shown: Set[str] = frozenset(),
 ) -> Iterator[str]:
-    """Exit reason, returned iteration, cost, run, next command.
+    """Yields exit reason, returned iteration, cost, run, next command.
 
-    The questions at the addresses in `shown` are not shown again.
+    Leaves out the questions at the addresses in `shown`.
     """
     status = result["status"]
     row = store.run(run)
@@ -143,7 +143,7 @@ def final_lines(
 
 
 def note_lines(row: RunRow, result: dict[str, Any]) -> Iterator[str]:
-    """Outputs that are null, what was not seen of files, what it waits behind, where it belongs."""
+    """Yields null outputs, unseen parts of files, what the run waits behind, and its project."""
     outputs = result["outputs"] if result["status"] == "succeeded" else {}
     missing = [line(name, 60) for name, value in outputs.items() if value is None]
     if missing:
@@ -158,7 +158,7 @@ def note_lines(row: RunRow, result: dict[str, Any]) -> Iterator[str]:
 
 
 def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
-    """What failed, where, and the page that says most about it."""
+    """Yields what failed, where, and the page that says most about it."""
     if not error:
         return
     place = f"  at {safe(error['path'])}" if error.get("path") else ""
@@ -171,7 +171,7 @@ def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
 
 
 def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
-    """What a person is asked, and what it is about."""
+    """Yields the question to a person, and what it is about."""
     place = gate["address"].partition("/:")[0]
     yield f"{safe(place)} asks: {safe(gate['message'])}"
     about = gate["show"]
@@ -185,7 +185,7 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
 
 
 def pause_words(result: dict[str, Any]) -> str:
-    """Why a run is paused, in the words of what it warned of."""
+    """Returns why a run is paused, in the words of its warning."""
     if result["paused_by"] != "budget":
         return _PAUSED.get(result["paused_by"], "a person paused it")
     warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]
@@ -205,7 +205,7 @@ def usage_words(usage: dict[str, Any]) -> str:
     tokens = usage["input_tokens"] + usage["output_tokens"]
     reserved = usage.get("reserved_usd") or 0.0
     known = round((usage["cost_usd"] or 0.0) - reserved, 9)
-    # Of calls in doubt nobody has said what they cost.
+    # The cost of calls in doubt is unknown.
     held = f"{formatting.dollars(reserved)} reserved for " if reserved else ""
     parts = (
         calls_made(usage),
@@ -241,13 +241,13 @@ def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
-    """How to see all loops, where `loops_lines` does not tell each."""
+    """Returns the command that lists all loops, if `loops_lines` does not list each."""
     words = f"`whorl show {run}` lists all {len(loops):,} loops"
     return [carrying(words)] if len(loops) > ONE_BY_ONE_MAX else []
 
 
 def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """For each loop of the file, how many times it ended in which way."""
+    """Yields for each loop of the file how many times it ended in which way."""
     counts: dict[str, Counter[str]] = {}
     for loop in loops:
         path = unescape(_ITERATION.sub("", loop["path"]))
@@ -260,7 +260,7 @@ def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def ends_words(reasons: Mapping[str, int]) -> str:
-    """How many loops ended for which reason, in few words: `30 met, 20 budget`."""
+    """Returns how many loops ended for which reason, in few words: `30 met, 20 budget`."""
     ordered = sorted(reasons.items(), key=lambda end: (end[0] != "condition_met", -end[1]))
     return ", ".join(f"{number:,} {_ENDS.get(reason, reason)}" for reason, number in ordered)
 
@@ -278,7 +278,7 @@ def loop_words(loop: dict[str, Any]) -> str:
 
 
 def explored_lines(own: int, explored: int) -> Iterator[str]:
-    """Says which iterations of a loop were explored, behind those of its `own`."""
+    """Yields which iterations of a loop were explored, after its `own` ones."""
     if explored > own:
         which = f"{own + 1} was" if explored == own + 1 else f"{own + 1} to {explored} were"
         yield f"  {which} explored after the loop had ended, and changed no result"
@@ -292,9 +292,9 @@ def loop_lines(
     machine: Machine,
     is_stopped: bool = False,
 ) -> Iterator[str]:
-    """Why a loop ended: its conditions and their values in each iteration.
+    """Yields why a loop ended: its conditions and their values in each iteration.
 
-    One that `is_stopped` was ended by a person who chose no iteration.
+    `is_stopped`: a person ended it and chose no iteration.
     """
     node = results.loop_node(workflow, row.path)
     limit = results.limit_now(machine, row)
@@ -343,7 +343,7 @@ def steps_in(entries: Iterable[Entry]) -> dict[str, list[Event]]:
 
 
 def step_lines(run: RunId, events: Iterable[Event], *, whole: bool) -> Iterator[str]:
-    """One attempt at a step: what it was given, which tools it used, what it gave."""
+    """Yields one attempt at a step: its inputs, the tools that it used, and its output."""
     calls: dict[str, list[Event]] = {}
     for event in events:
         calls.setdefault(event.address, []).append(event)
@@ -402,7 +402,7 @@ def _answer_lines(event: Event, body: dict[str, Any], *, whole: bool) -> Iterato
 
 
 def _wanted(body: Mapping[str, Any]) -> str:
-    """The tools that a model wants to use."""
+    """Returns the tools that a model asks to use."""
     names = ", ".join(line(str(call.get("name")), 40) for call in body.get("calls") or ())
     return f"wants {names}" if names else ""
 
@@ -434,13 +434,13 @@ def _message_lines(message: Json, *, whole: bool) -> Iterator[str]:
 
 
 def result_lines(value: Json, lines_max: int = 0, *, whole: bool = False) -> Iterator[str]:
-    """A result, set in; where it is one of several, so many lines of it."""
+    """Returns a result as indented lines; if it is one of several, at most `lines_max`."""
     lines = value_lines(value, whole=whole)
     return indented(cut(lines, lines_max) if lines_max and not whole else lines)
 
 
 def is_quiet(entries: Iterable[Entry]) -> bool:
-    """Whether nothing was asked for, awaited or repeated at a place: its records say all of it."""
+    """Returns whether no task, gate, timer or loop ran at a place, so that its records suffice."""
     kinds = {entry.event.kind.partition(".")[0] for entry in entries}
     return kinds.isdisjoint(("task", "gate", "timer", "iteration", "loop"))
 
@@ -476,7 +476,7 @@ def _items(records: RunRecords, each: Record) -> Iterator[str]:
 
 
 def quiet_lines(records: RunRecords, known: Collection[str]) -> Iterator[str]:
-    """The steps of a run that left no entries; those that are `known` are told already."""
+    """Yields the steps of a run that left no entries, without those that are `known`."""
     found = [r for r in records.of().records if r.address not in known]
     quiet = [record for record in found if record.kind in _QUIET or record.status == "skipped"]
     yield from map(record_words, quiet[:_STEPS_MAX])
@@ -486,7 +486,7 @@ def quiet_lines(records: RunRecords, known: Collection[str]) -> Iterator[str]:
 
 
 def record_words(record: Record, *, short: bool = True) -> str:
-    """A record on one line; a short one has the value of what it computed."""
+    """Returns a record on one line; a short one includes the value that it computed."""
     took = (record.ended_at or 0.0) - (record.started_at or 0.0)
     usage = record.usage
     tokens = int(usage.get("input_tokens", 0) + usage.get("output_tokens", 0))

@@ -31,12 +31,12 @@ SIGNS = {
 
 
 def is_colored() -> bool:
-    """Whether a terminal gets colours: not with `NO_COLOR`, and not one that has none."""
+    """Returns whether the terminal shows colours: `NO_COLOR` is unset and it is not `dumb`."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
-    """The text in a colour, if there are any; a pipe gets it plain when it is echoed."""
+    """Returns the text in a colour, if colours are on; `echo` leaves them out for a pipe."""
     if not is_colored():
         return text
     styled = click.style("|", fg=color, bold=bold or None, dim=dim or None)
@@ -44,21 +44,21 @@ def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool 
     return f"{ours(before)}{text}{ours(after)}"
 
 
-# Nobody else can write it, so what has it was painted here.
+# No other program can write it, so a style that has it was painted here.
 _MARK = str(int.from_bytes(os.urandom(8), "big"))
 _STEERING = regex(f"\x1b\\[{_MARK};(?P<ours>[0-9;]*m)|\r\n|(?![\n\t]){UNSAFE_LETTERS}")
 
 
 def ours(text: str) -> str:
-    """A text in which nothing is left of others that steers: its styles are kept when it is echoed.
+    """Marks the styles of a text as ours, so that `echo` keeps them; the text must be safe.
 
-    Everything else that is echoed loses what a terminal would obey.
+    `echo` removes everything else that a terminal would obey.
     """
     return text.replace("\x1b[", f"\x1b[{_MARK};")
 
 
 def cleaned(text: str) -> str:
-    """The text as a terminal may get it: lines, tabs and our styles, and pictures of the rest."""
+    """Returns the text as a terminal may get it: lines, tabs, our styles, symbols for the rest."""
     if text.isascii() and text.isprintable():
         return text
 
@@ -71,7 +71,7 @@ def cleaned(text: str) -> str:
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Prints a text. No command prints in another way, so that none forgets to clean what it shows.
+    """Prints a text. Every command prints in this way, so that all its output is cleaned.
 
     Names and texts come from files, stores and servers of others.
     """
@@ -79,19 +79,19 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def hand_over(text: str) -> None:
-    """Prints a result for the file or the program that gets it, as it is but for colours."""
+    """Prints a result for a file or a program unchanged, except for colours."""
     click.echo(text)
 
 
 def steer(text: str) -> None:
-    """Writes to a terminal what moves its cursor; the texts in it have been cleaned."""
+    """Writes control sequences to a terminal; the texts in them have been cleaned."""
     click.echo(text, err=True, nl=False)
 
 
 def is_ours(*streams: TextIO) -> bool:
-    """Whether all of these are the terminal, and this process has it.
+    """Returns whether all streams are the terminal, and this process is in its foreground.
 
-    A process in the background that reads from its terminal, or changes it, is stopped.
+    The system stops a background process that reads from its terminal, or changes it.
     """
     try:
         import termios  # noqa: F401
@@ -103,7 +103,7 @@ def is_ours(*streams: TextIO) -> bool:
 
 
 def room() -> int | None:
-    """How many columns the terminal has; None on a pipe, which takes lines of any length."""
+    """Returns the width of the terminal, or None on a pipe, which takes lines of any length."""
     if not sys.stdout.isatty():
         return None
     from shutil import get_terminal_size
@@ -116,7 +116,7 @@ _silent = False
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Nothing is said to the person; errors are echoed."""
+    """Silences `say`; errors are echoed."""
     global _silent  # noqa: PLW0603
     _silent = True
     try:
@@ -126,7 +126,7 @@ def silence() -> Iterator[None]:
 
 
 def say(*lines: str) -> None:
-    """Says something to the person, beside the output."""
+    """Prints lines for the user on stderr."""
     for words in () if _silent else lines:
         echo(words, err=True)
 
@@ -137,12 +137,12 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:
-    """Lines that belong to the one above them."""
+    """Indents lines that belong to the one above them."""
     return (f"  {words}" for words in lines)
 
 
 def badge(status: str, mark: str = "") -> tuple[str, str]:
-    """The words for a run and their colour; one that succeeded with a mark is no plain success."""
+    """Returns the words and the colour for a run; a success with a mark has its own."""
     if status == "succeeded" and mark:
         return f"! {mark}", "yellow"
     sign, color = SIGNS.get(status, ("·", "white"))
@@ -150,14 +150,14 @@ def badge(status: str, mark: str = "") -> tuple[str, str]:
 
 
 def replace_unknown_letters() -> None:
-    """Half of a character, such as names of files may hold, or a sign must not end a command."""
+    """Replaces what the output cannot encode, such as half characters in names of files."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """A value as JSON; what a terminal would obey or not show is escaped."""
+    """Returns a value as JSON; what a terminal would obey or not show is escaped."""
     # Help and completion start without it.
     import json
 

@@ -1,4 +1,4 @@
-"""What a person is asked to trust: a whorl.toml, tools that describe themselves anew."""
+"""Asks the user to trust a whorl.toml, or tools whose descriptions have changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TITLES = {
 
 
 def judged_lines(judged: Judged) -> Iterator[str]:
-    """What a whorl.toml would permit; of one that has changed, with a mark what is different."""
+    """Yields what a whorl.toml permits; if it has changed, differences are marked."""
     path = safe(str(judged.path))
     match judged.standing:
         case "harmless":
@@ -62,9 +62,9 @@ def judged_lines(judged: Judged) -> Iterator[str]:
 
 
 def ask_for_trust(project: Project) -> None:
-    """Asks the person at the terminal about a whorl.toml that is not trusted; a yes is kept.
+    """Asks the user at the terminal about a whorl.toml that is not trusted; remembers a yes.
 
-    Where nobody can be asked, whatever needs its rights is refused.
+    If the user cannot be asked, everything that needs its rights is refused.
     """
     from whorl.services.configuration.trust import remember
 
@@ -79,7 +79,7 @@ def ask_for_trust(project: Project) -> None:
 
 
 def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool = False) -> bool:
-    """Shows what tools say otherwise than before, and asks whether models may be told it."""
+    """Shows changed descriptions of tools, and asks whether models may receive them."""
     known = known_tools(project)
     for name in names:
         if name not in known.names():

@@ -1,4 +1,4 @@
-"""Who looks on while a run is driven: a program that wants JSON, or a person with plain lines."""
+"""Watchers of a run: JSON for a program, or plain lines for a person."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ if TYPE_CHECKING:
 
 # By key: a word for it, and what it does.
 Offers: TypeAlias = dict[str, tuple[str, Callable[[], object]]]
-# Above this many entries the past is told by the loops alone, since reading all would take long.
+# If a journal has more entries, only its loops are read, since reading all would take long.
 PAST_MAX = 20_000
 
 
 class NullWatcher:
-    """A watcher of one run, also told when the driving begins and ends; this one shows nothing."""
+    """A watcher of one run, which also learns when driving begins and ends; it shows nothing."""
 
     def offer(self, offers: Offers) -> None:
-        """What a person may do meanwhile, by keys."""
+        """Receives what the user may do meanwhile, by keys."""
 
     def look_on(self, look: Callable[[], Folded]) -> None:
-        """How to get at the run's machine, for one who shows more than its entries tell."""
+        """Receives a function that folds the run, to show more than its entries."""
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
-        """The run has come this far, and goes on now."""
+        """Receives the progress of the run, which continues now."""
 
     def end(self, status: str, mark: str) -> None:
-        """Nobody drives the run any more; it is left in this state."""
+        """Receives the state of the run, which is not driven any more."""
 
     def leave(self, words: str) -> None:
-        """The person has asked to leave the run; what is under way ends first."""
+        """Says that the user has left the run; running calls end first."""
         say(words)
 
     def release(self) -> None:
-        """The process is about to be killed: gives the terminal back as it was."""
+        """Restores the terminal, since the process is about to be killed."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """These entries are durable."""
+        """Receives entries that are durable."""
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """A task has streamed some text."""
+        """Receives text that a task has streamed."""
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """The store cannot be written, so the run waits until it can; this is always said."""
+        """Says that the run waits because the store cannot be written; printed in every mode."""
         echo(f"the store cannot be written, so the run waits: {safe(str(fault))}", err=True)
 
 
@@ -116,7 +116,7 @@ class Lines(NullWatcher):
 
 
 def translator_of(workflow: Workflow, run: str = "") -> Translator:
-    """What tells events in a dialect's own words; refused where the dialect has none."""
+    """Returns the translator into a dialect's words; raises UsageError if it has none."""
     from whorl.interfaces.translation import Translator
 
     translator = Translator(run, workflow)
@@ -135,7 +135,7 @@ def event_json(run: str, entry: Entry) -> dict[str, Any]:
 
 
 def past_of(store: SqliteStore, run: RunId) -> Progress:
-    """How far a run has come; of a long one by the newest iterations of its loops alone."""
+    """Returns the progress of a run; for a long one, only the newest iterations of its loops."""
     row = store.run(run)
     progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
     if row.last_seq <= PAST_MAX:
@@ -149,7 +149,7 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
             iterations = store.newest_iterations(run, loop.address, 20)
             seqs = (iteration.seq for iteration in iterations)
             numbers += [loop.started_seq, *seqs, loop.finished_seq]
-    # Whoever drives the run goes on meanwhile: what comes after this is told later.
+    # The run may continue meanwhile: entries after this one are read later.
     for number in sorted(number for number in numbers if number and number <= row.last_seq):
         for entry in store.read(run, after=number - 1, limit=1):
             progress.take(entry.event)
@@ -163,7 +163,7 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
 
 
 def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list[str]:
-    """What there is to say about an event that was just taken in."""
+    """Returns the lines for an event that was just taken in."""
     body: dict[str, Any] = event.body
     where = safe(event.address)
     match event.kind:
@@ -183,7 +183,7 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             place = event.address.partition("/:")[0]
             return [f"{safe(place)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
-            # How much more it needs is known, and said, when nothing is under way any more.
+            # If nothing is running any more, the missing amount is known, and shown.
             is_early = bool((body.get("facts") or {}).get("more"))
             words = str(body["message"]) if is_early else carrying(advised(body, progress.run))
             return [f"warning: {line(words, 400)}"]
@@ -215,7 +215,7 @@ def iteration_cells(done: Iteration) -> list[str]:
 
 
 def verdict(done: Iteration) -> str:
-    """What an iteration came to: a mark and words."""
+    """Returns the outcome of an iteration: a mark and words."""
     if done.status not in ("succeeded", ""):
         return f"✗ {ending_words(done.status)}{f': {done.words}' if done.words else ''}"
     mark = "✓" if done.is_met else "·"

@@ -29,12 +29,12 @@ _AGO = regex(r"[0-9.]+ *[a-zA-Z]+")
 
 
 def with_json(function: Callable[..., R]) -> Callable[..., R]:
-    """A command that gets its project, and prints JSON if it is asked to."""
+    """Makes a command that gets its project, and prints JSON with --json."""
     return json_option(located(function))
 
 
 def duration(text: str) -> float:
-    """A time in seconds; it needs a unit, since a bare number could be anything."""
+    """Reads a duration in seconds; it needs a unit, since a bare number could be anything."""
     from whorl.ir.values import parse_duration
 
     try:
@@ -46,7 +46,7 @@ def duration(text: str) -> float:
 
 
 def moment(text: str) -> float:
-    """A time that is told as how long ago it was, or as a date."""
+    """Reads a time, given as how long ago it was or as a date."""
     import time
     from datetime import datetime
 
@@ -67,7 +67,7 @@ since_option = click.option("--since", type=moment, metavar="TIME",
 
 @contextmanager
 def open_run(project: Project, text: str, at: str = "") -> Iterator[tuple[SqliteStore, RunId, str]]:
-    """The store, the run that is meant in RUN or RUN/ADDRESS, and the address in it."""
+    """Opens the store; yields it, the run of RUN or RUN/ADDRESS, and the address in it."""
     from whorl.services.inspecting.places import split_place
     from whorl.services.runs import find_run
 
@@ -78,7 +78,7 @@ def open_run(project: Project, text: str, at: str = "") -> Iterator[tuple[Sqlite
 
 @contextmanager
 def open_if_any(project: Project, *, is_needed: bool = False) -> Iterator[SqliteStore | None]:
-    """The store, where there is one: nothing is made by those who only look."""
+    """Opens the store if it exists; yields None if not, since reading creates no store."""
     if not is_needed and not project.has_runs():
         yield None
         return
@@ -117,7 +117,7 @@ def print_list(
 
 
 def deleting(command: Callable[..., R]) -> Callable[..., R]:
-    """The options of commands that delete runs."""
+    """Adds the options of commands that delete runs."""
     command = click.option("--yes", "-y", is_flag=True, help="Do not ask first.")(command)
     return click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")(command)
 
@@ -131,7 +131,7 @@ def delete_runs(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Deletes runs, after a question at a terminal, which `names` them or only counts them."""
+    """Deletes runs; asks first at a terminal, with their `names` or only their number."""
     from whorl.runtimes.sqlite import Pruned
 
     old = Pruned((), 0, 0, dry_run)

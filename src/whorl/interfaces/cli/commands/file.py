@@ -1,4 +1,4 @@
-"""What is done with workflow files: check, convert, draw, lint and import them; their schemas."""
+"""The commands about workflow files: check, convert, draw, lint and import them; their schemas."""
 
 from __future__ import annotations
 
@@ -123,10 +123,10 @@ def _count(report: Report, severity: str) -> int:
 
 @dataclass(slots=True)
 class _Check:
-    """Checks files, and says in a line what each comes to unless it `is_quiet`.
+    """Checks files, and prints a line for each unless it `is_quiet`.
 
-    What is probably no workflow is left out of a folder, and of what only `is_known` as one.
-    `found` are mistakes and warnings, each with the texts that they are about.
+    In a folder, it leaves out files that are probably not workflows and, if `is_known`, files of an
+    unknown format. `found` holds mistakes and warnings, each with the texts that they are about.
     """
 
     project: Project
@@ -144,7 +144,7 @@ class _Check:
         return [report for name in names for report in self.file(name, folder=folder)]
 
     def file(self, file: str, name: str = "", folder: str = "") -> list[Report]:
-        """The report of a file; one for each workflow where it has several and none is named."""
+        """Returns the report of a file; one for each workflow if none of several is named."""
         report: Report = {"ok": True, "diagnostics": []}
         texts: dict[str, str] = {}
         try:
@@ -183,18 +183,18 @@ class _Check:
         return [report]
 
     def _of_configuration(self, file: str) -> str:
-        """What a whorl.toml comes to, which belongs to the project of its folder."""
+        """Checks a whorl.toml in the project of its own folder."""
         find_project(self.project.environment, folder=Path(file).parent).settings()
         return "ok (configuration)"
 
     def _kind(self, file: str) -> FileKind | None:
-        """The kind of a file that is no workflow; of those that are `known` as one, by its text."""
+        """Returns the kind of a non-workflow file, by its text or (unless `is_known`) its name."""
         path, text = Path(file), ""
         kinds = [kind for wing in wings() for kind in wing.files]
         if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
             text = open_file(file)
         for kind in kinds:
-            # Most files are none of these, and need nothing of them.
+            # Most files are of no such kind, so the code of a kind is loaded only if needed.
             if kind.word and kind.word in text:
                 claims: Any = load_reference(kind.claims)
                 if claims(text, file):
@@ -232,11 +232,11 @@ class _Check:
 
 
 def _findings(project: Project, reading: Reading) -> tuple[list[Diagnostic], list[str]]:
-    """What a run would stumble over, which is no mistake of the file; and what it needs."""
+    """Returns problems that a run would have although the file is valid, and what it needs."""
     settings, warning = project.settings(), partial(Diagnostic, severity="warning")
     found = [warning("W023", note) for note in project.configuration().notes]
     if (untrusted := settings.untrusted) is not None:
-        # What it configures is not there, so nothing is said of names that may be in it.
+        # What it configures is missing, so names that may be in it are not reported.
         return [*found, warning(untrusted.code, str(untrusted), help=untrusted.help)], []
     names = unknown_names(reading.workflow, Providers(settings))
     shown = (replace(n, message=f"step {n.path!r} {n.message}") for n in names if n.is_named)
@@ -246,7 +246,7 @@ def _findings(project: Project, reading: Reading) -> tuple[list[Diagnostic], lis
 
 
 def _span(reading: Reading, path: str) -> Span | None:
-    """Where a step of the file stands; a step of another file that it calls: the file's top."""
+    """Returns the place of a step in the file; for a step of a called file, the file's top."""
     file = next(iter(reading.sources), "")
     places = (node.place for at, node in walk(reading.workflow.body) if at == path)
     line, _, column = next(places, "").partition(":")
@@ -357,7 +357,7 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
 
 
 def _put(text: str, output: str | None, file: str, *, force: bool, advice: str) -> None:
-    """Prints a text that was made of a file, or writes it into another one."""
+    """Prints a text that was made of a file, or writes it to another file."""
     if output is None:
         echo(text, nl=False)
         return

@@ -1,4 +1,4 @@
-"""What helps at the command line: `help`, `completion`, and what a shell is answered."""
+"""The commands `help` and `completion`, and the answers to a shell that completes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def commands_in(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, s
 
 
 def _near_codes(word: str) -> str:
-    """The codes that are like a word, or whose titles have it."""
+    """Suggests the codes that resemble a word, or whose titles contain it."""
     codes = explanations.codes()
     letter, digits = word[:1].upper(), word[1:]
     padded = f"{letter}{digits:0>3}" if digits.isdigit() else word
@@ -201,7 +201,7 @@ def completion(ctx: click.Context, *, shell: str) -> None:
 
 
 def answer(group: LazyGroup, instruction: str) -> int:
-    """Prints what can follow, for the script of a shell; what goes wrong is nobody's to read."""
+    """Prints what can follow, for the script of a shell; errors show no message."""
     shell = _SHELLS.get(instruction.partition("_")[0])
     if shell is None:
         return 1
@@ -236,7 +236,7 @@ def _items(group: LazyGroup, words: list[str], incomplete: str) -> list[Completi
 
 
 def _names(ctx: click.Context, wanted: str, incomplete: str) -> Iterator[str]:
-    """What may be meant: templates, codes, runs, places in a run, steps or inputs of a file."""
+    """Yields completions: templates, codes, runs, places in a run, steps or inputs of a file."""
     from whorl.services.project import find_project
 
     if wanted == _TEMPLATE:

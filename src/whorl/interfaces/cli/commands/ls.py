@@ -134,7 +134,7 @@ def _show(rows: list[RunRow], cells: list[tuple[Cells, Cells]], wanted: list[str
 
 
 def _lines(cells: list[Cells], wanted: list[str], width: int | None) -> list[str]:
-    """The table; unless columns are `wanted`, those in which no run has anything are left out."""
+    """Returns the table; unless columns are `wanted`, empty columns are left out."""
     used = wanted or [n for n in _USUAL if n in _ALWAYS or any(row[n] for row in cells)]
     has_budget = any(" / " in row["COST"] for row in cells)
     head = ["COST / BUDGET" if has_budget and name == "COST" else name for name in used]
@@ -147,7 +147,7 @@ def _lines(cells: list[Cells], wanted: list[str], width: int | None) -> list[str
 
 
 def _cells(store: SqliteStore, row: RunRow, wanted: list[str]) -> tuple[Cells, Cells]:
-    """What a run has in each column, and what in some of them where there is little room."""
+    """Returns the cells of a run by column, and shorter ones for a narrow terminal."""
     # Of the loops of a list none speaks for the others.
     exits = store.exits(row.id) if "[" in row.loop else {}
     if sum(exits.values()) > 1:

@@ -108,9 +108,9 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
 
 
 def _config(path: str) -> Path:
-    """The whorl.toml that a person means, by the path under which trust knows it.
+    """Returns the whorl.toml that a path means, as trust stores its path.
 
-    In its place a folder may have the configuration of another system.
+    A folder may have the configuration of another system instead.
     """
     given = Path(path).expanduser()
     folder = (given if given.is_dir() or given.name != CONFIG_NAME else given.parent).resolve()
@@ -120,7 +120,7 @@ def _config(path: str) -> Path:
 
 
 def _judged(path: str | None) -> tuple[Project, Judged]:
-    """The whorl.toml that a person means, and its project. Raises UsageError for none."""
+    """Returns the project and the whorl.toml of a path; raises UsageError if it does not exist."""
     folder = None if path is None else _config(path).parent
     project = find_project(os.environ, folder=folder)
     is_meant = folder is None or project.root == folder
@@ -132,7 +132,7 @@ def _judged(path: str | None) -> tuple[Project, Judged]:
 
 
 def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
-    """Whether it is trusted in the end."""
+    """Asks for trust if needed; returns whether the file is trusted in the end."""
     if judged.standing == "foreign":
         raise judged.refusal() or AssertionError
     if not yes:
@@ -162,7 +162,7 @@ def _list_trusted(*, as_json: bool) -> int:
 
 
 def _standing(file: Path) -> str:
-    """How a whorl.toml stands today that was trusted once; what it cannot be is "new"."""
+    """Returns the standing of a whorl.toml that was trusted once; it cannot be "new"."""
     if not file.is_file():
         return "gone"
     try:
@@ -298,7 +298,7 @@ def _store(project: Project) -> Finding:
 
 
 def _lag(project: Project) -> str:
-    """How far the mirror was behind before anybody looked."""
+    """Says how far the mirror was behind until this command updated it."""
     from whorl.runtimes.runtime import cluster
 
     count, since = cluster().lag(
@@ -311,7 +311,7 @@ def _lag(project: Project) -> str:
 
 
 def _checked(done: int, all_of_it: int) -> None:
-    """A line at the terminal while a large store is read."""
+    """Prints the progress at the terminal while a large store is checked."""
     if sys.stderr.isatty() and all_of_it > _CHECKED_QUIETLY:
         words = f"checking the store: {done:,} of {all_of_it:,} entries"
         steer(f"\r\x1b[K{words if done < all_of_it else ''}")
@@ -380,7 +380,7 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
 
 
 def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
-    """What is remembered under each key, and the newest record of each."""
+    """Returns each key of the memory with its newest record."""
     if project.is_on_cluster:
         from whorl.runtimes.runtime import cluster
 
@@ -504,7 +504,7 @@ _HISTORY = (
 
 
 def _tell(copied: Copied, what: str, part: str = _HISTORY, *, as_json: bool) -> None:
-    """Tells what was copied, what of it was paused, and what it means if it is a `part` only."""
+    """Reports what was copied, what was paused, and what a copy of only a `part` means."""
     if as_json:
         print_json(asdict(copied))
         return

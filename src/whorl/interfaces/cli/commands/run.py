@@ -1,4 +1,4 @@
-"""Commands that drive a run: `run` starts one, `watch` looks on, `drive` is the background."""
+"""Commands that drive a run: `run` starts one, `watch` follows one, `drive` is the background."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def run_command(
 
 
 def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
-    """The loops to explore, each with how many iterations."""
+    """Returns the loops to explore, each with its number of iterations."""
     explored: dict[str, int] = {}
     for word in words:
         name, _, number = word.partition("=")
@@ -181,7 +181,7 @@ async def _run(
 ) -> int:
     """Starts the runs, one or one for each item of a list, and drives one after the other.
 
-    The worst exit code is that of all.
+    Returns the worst of their exit codes.
     """
     workflow = reading.workflow if mocked is None else mocked.workflow
     providers = Providers(project.settings()) if mocked is None else mocked.providers
@@ -222,7 +222,7 @@ async def _run(
 
 
 def _say_before(reading: Reading, providers: Any, start: Start, note: str) -> None:
-    """Says how many calls there will be, and what they do outside."""
+    """Prints how many calls there will be, and what they do outside."""
     budget: Any = start.limits.get("cost_usd")
     iterations, included = start.iterations, reading.included
     foreseen = forecasting.forecast(
@@ -245,7 +245,7 @@ async def _drive(
 
 
 def _detach(session: RunSession, run: RunId) -> int:
-    """Leaves the run to others: to a process of its own, or to the workers of the cluster."""
+    """Leaves the run to a background process, or to the workers of the cluster."""
     log = None if session.store.is_mirror else start_elsewhere(session.project, ["drive", run], run)
     if session.show.as_json:
         session.report({"run": run, "status": "running", "log": log})
@@ -256,7 +256,7 @@ def _detach(session: RunSession, run: RunId) -> int:
 
 
 def start_elsewhere(project: Project, command: list[str], name: str) -> str:
-    """Starts a process that outlives this one and its terminal; gives the path of its log."""
+    """Starts a process that outlives this one and its terminal; returns the path of its log."""
     import subprocess
 
     path = project.store.parent / "logs" / f"{name}.log"
@@ -278,7 +278,7 @@ def start_elsewhere(project: Project, command: list[str], name: str) -> str:
 
 
 def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) -> int:
-    """Shows how a run would go, with invented answers; gives the exit code."""
+    """Shows how a run would proceed, with invented answers; returns the exit code."""
     from whorl.services.replay import rehearse
 
     say("dry run: the answers are invented, nothing is sent, nothing is stored")

@@ -1,4 +1,4 @@
-"""What is done with runs: pause, cancel, stop, approve and reject them, and add up their places."""
+"""The commands about runs: pause, cancel, stop, approve, reject, and add up their places."""
 
 from __future__ import annotations
 

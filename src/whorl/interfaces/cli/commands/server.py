@@ -1,4 +1,4 @@
-"""What is there for others: `serve` and `mcp`, and who may use them: `token` and `audit`."""
+"""The commands that serve, `serve` and `mcp`, and those for access to it: `token` and `audit`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def serve(
 
 
 def _page_of(project: Project, file: str) -> str:
-    """Where the page shows a workflow; raises InvalidWorkflow for one with mistakes."""
+    """Returns the page's address of a workflow; raises InvalidWorkflow if it has mistakes."""
     path = project.locate(file)
     project.read(path)
     if os.path.exists(path):
@@ -122,7 +122,7 @@ def _page_of(project: Project, file: str) -> str:
 
 
 def serve_page(project: Project, page: str) -> None:
-    """Serves the page on this machine, may save files, and opens one address of it."""
+    """Serves the page on this machine, allows it to save files, and opens one address of it."""
     from whorl.interfaces.http.auth import new_token
     from whorl.interfaces.http.server import Place
 
@@ -140,7 +140,7 @@ def _serve(
     shown: bool = True,
     log: str = "text",
 ) -> None:
-    """Serves until it is stopped; the link with the token is `shown`, or the address alone."""
+    """Serves until it is stopped; prints the link with the token if `shown`, else the address."""
     from whorl.interfaces.http.operations import begin_log
     from whorl.interfaces.http.server import serving
 
@@ -210,7 +210,7 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
 def served_workflows(
     project: Project, files: tuple[str, ...], chosen: str = ""
 ) -> dict[str, Workflow]:
-    """The workflows of files, or of all in the project's folder, by the names of their tools."""
+    """Returns the workflows of files, or of the project's folder, by the names of their tools."""
     from whorl.interfaces.mcp import tool_name
 
     folders = (".", "workflows")
@@ -235,7 +235,7 @@ def served_workflows(
 
 
 def _workflows_in(project: Project, file: str, chosen: str) -> list[Workflow]:
-    """The workflow of a file; of one that has several, all or the chosen one."""
+    """Returns the workflows of a file: the chosen one, or all of them."""
     from whorl.interfaces.python.loading import workflow_from
 
     try:

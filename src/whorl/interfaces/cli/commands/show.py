@@ -61,7 +61,7 @@ _DIALECT_ROWS = ("workflow", "status", "duration", "iteration", "until", "last",
 
 
 class _Status:
-    """Where a run is."""
+    """The state of a run, as `whorl show` prints it."""
 
     def __init__(self, store: SqliteStore, run: RunId) -> None:
         self.store = store
@@ -93,9 +93,9 @@ class _Status:
         }
 
     def lines(self, *, is_whole: bool) -> Iterator[str]:
-        """The facts for people, where the dialect of its file has none of its own for them.
+        """Yields the facts for people, unless the file's dialect has its own lines for them.
 
-        Those that the rest of `show` tells are there only where it `is_whole`.
+        `is_whole` includes those that the rest of `show` has, too.
         """
         own = self._dialect_lines()
         yield from own
@@ -174,7 +174,7 @@ class _Status:
                 yield "result", ": ".join(parts)
 
     def _last_result(self, loop: LoopProgress) -> tuple[str, str]:
-        """The newest result of a loop, and its name; empty where it has none."""
+        """Returns the newest result of a loop and its name, or empty texts if it has none."""
         previous = results.loop_frame(self.machine, loop.address).get("previous") or {}
         values = [(name, value) for name, value in previous.items() if value is not None]
         for name, value in values[-1:]:
@@ -184,7 +184,7 @@ class _Status:
 
 
 def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Lines of which the first has a name."""
+    """Pairs lines with keys: the first gets the key, all others an empty one."""
     return (("" if at else key, words) for at, words in enumerate(lines))
 
 
@@ -234,7 +234,7 @@ def show(
 
 
 def _document(records: RunRecords, address: str, found: object) -> dict[str, object]:
-    """What is told of a run, or of a place in it, beside the records that were found."""
+    """Returns the document of a run, or of a place in it, without the records that were found."""
     store, run = records.store, records.run
     if address:
         entries = _entries(records, address, found)
@@ -265,7 +265,7 @@ def _given(store: SqliteStore, run: RunId) -> Any:
 
 
 def _entries(records: RunRecords, address: str, found: object) -> list[Entry]:
-    """What has happened at a place; refuses one of which there are no records either."""
+    """Returns the entries at a place; raises an error if it has no records either."""
     entries = list(records.store.entries_at(records.run, address))
     if not entries and not found:
         raise unknown_place(records.store, records.run, address)
@@ -306,14 +306,14 @@ def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
 
 
 def _loops_like(store: SqliteStore, run: RunId, address: str) -> list[LoopRow]:
-    """The loops that an address without numbers means, where nothing is exactly there."""
+    """Returns the loops that match an address without numbers, if it has no entries itself."""
     if next(store.entries_at(run, address), None) is not None:
         return []
     return [row for row in store.loops(run) if is_like(row.address, address)]
 
 
 def _loop_line(row: LoopRow) -> str:
-    """A loop that lies further back than what is kept of a run's progress."""
+    """Returns the line of a loop that is older than the kept progress of its run."""
     loop = LoopProgress(row.address, limit=iterations_in(row.limits), number=row.iterations)
     loop.exit_reason, loop.stopped_by, loop.mark = row.exit_reason, row.stopped_by, row.mark
     return next(_loop_table(loop))

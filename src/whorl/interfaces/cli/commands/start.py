@@ -109,7 +109,7 @@ def _kinds() -> dict[str, str]:
 
 
 def with_schema_line(text: str, path: Path) -> str:
-    """A file with the line by which editors find its schema, where `init` has put schemas."""
+    """Adds the line by which editors find the schema of a file, if `init` has written schemas."""
     kind = {".toml": "config", **_kinds()}.get("".join(path.suffixes), "workflow")
     for folder in path.resolve().parents if path.suffix in (".yaml", ".toml") else ():
         schema = folder / _SCHEMAS / f"{kind}.json"

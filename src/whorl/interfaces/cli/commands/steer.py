@@ -1,4 +1,4 @@
-"""What makes a run or a loop go on: resume, continue, accept, fork."""
+"""Commands that continue a run or a loop: resume, continue, accept, fork."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.services.steering import More
 
-# How many loops are named before they go on, and runs driven at the same time by `resume --all`.
+# How many loops are named before they continue, and how many runs `resume --all` drives at once.
 _RUNS_MAX = 10_000
 _AT_ONCE = 50
 _loop_option = click.option(
@@ -70,7 +70,7 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
 
 
 async def _resume_all(session: RunSession, show: Show) -> int:
-    """Drives every interrupted run, some at a time; tells what each came to."""
+    """Drives every interrupted run, some at a time; prints the result of each."""
     turns = asyncio.Semaphore(_AT_ONCE)
     found = session.store.runs(status="interrupted", limit=_RUNS_MAX)
     rows = [row for row in found if not row.belongs_to]
@@ -131,7 +131,7 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
             say(str(is_running(run)))
             return await session.follow(run)
         case "waiting":
-            # Whoever was asked may have been given a time, which is over by now.
+            # The question may have had a time limit, which is over by now.
             say(f"run {run} waits for a person")
             return await session.take_up(run)
         case "interrupted":

@@ -1,4 +1,4 @@
-"""Questions about loops: `why` tells why they ended, `diff` compares their iterations."""
+"""Questions about loops: `why` says why they ended, `diff` compares their iterations."""
 
 from __future__ import annotations
 
