@@ -28,7 +28,7 @@ DESCRIPTION: Final = (
     "`Authorization: Bearer TOKEN`; bodies are JSON, and an unknown field is an error."
 )
 FOLDER: Final = Path(__file__).parent.parent / "web"
-# Nothing from elsewhere, nothing inline, in nobody's frame.
+# Allows nothing from other sites, nothing inline, and no frames.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "

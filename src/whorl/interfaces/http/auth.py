@@ -59,7 +59,7 @@ SESSION = "/api/session"
 # Says that the page itself asks: another site's page would have to ask for leave to send it.
 PAGE_HEADER = "x-whorl-page"
 _SIGNED: Final = "signed address"
-# Where the identity of whoever asks and what the audit notes stand in the scope of a request.
+# The keys of the identity and of the audit note in the scope of a request.
 IDENTITY: Final = "whorl.identity"
 _NOTE: Final = "whorl.audit"
 
@@ -68,7 +68,7 @@ log = logging.getLogger("whorl.http")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: the name of the token, its role and its hash."""
+    """The sender of a request: the name of its token, its role and its hash."""
 
     name: str
     role: Role
@@ -128,7 +128,7 @@ class Auth:
         try:
             self._check(scope)
         except (Refusal, StoreError) as refusal:
-            # Without the store, nobody knows whose token it is.
+            # Without the store, the server cannot check whose token it is.
             answer = answer_for(refusal)
             answer.headers["Connection"] = "close"
             if answer.status_code == 401:
@@ -167,7 +167,7 @@ class Auth:
         if given:
             scheme, _, token = given.partition(" ")
             identity = self._of_token(token.strip()) if scheme.lower() == "bearer" else None
-        # A browser tells the origin of whatever changes something.
+        # A browser sends the origin with every request that changes something.
         elif (is_read or "origin" in headers) and PAGE_HEADER in headers:
             identity = self._of_session(headers)
         if identity is None:
@@ -185,7 +185,7 @@ class Auth:
         return None if token is None else Identity(token.name, token.role, token.digest)
 
     def _of_session(self, headers: Headers) -> Identity | None:
-        """Whose session a cookie is: it is worth what the token is worth at this moment."""
+        """Returns the identity of a session cookie, with the rights that its token has now."""
         given = parse_cookies("; ".join(headers.getlist("cookie"))).get(self._cookie, "")
         name, _, is_named = given.partition(".")
         stored = self.tokens.named(name) if is_named else []
@@ -196,7 +196,7 @@ class Auth:
         return None
 
     def _session_of(self, name: str, digest: bytes) -> str:
-        """The session of a token, which ends with it; whoever reads the store cannot make it."""
+        """Returns the session of a token; it cannot be computed from the store alone."""
         bound = b"whorl session\0" + name.encode() + b"\0" + digest
         return f"{name}.{hmac.digest(self.token.encode(), bound, 'sha256').hex()}"
 
@@ -241,7 +241,7 @@ def new_token() -> str:
 
 
 def read_token(path: Path) -> tuple[str, list[str]]:
-    """The token in a file, and what is odd about the file. Raises UsageError W906."""
+    """Returns the token in a file, and warnings about the file. Raises UsageError W906."""
     try:
         about = path.stat()
         text = read_start(path, 4_096).decode("utf-8").strip()
@@ -259,7 +259,7 @@ def read_token(path: Path) -> tuple[str, list[str]]:
 
 
 def bits_of(token: str) -> float:
-    """How hard a token is to guess, if its characters were chosen at random."""
+    """Returns the entropy of a token in bits, if its characters were chosen at random."""
     if len(set(token)) < _DISTINCT_MIN:
         return 0.0
     return len(token) * (4.0 if _HEX.fullmatch(token) else 6.0)
@@ -271,7 +271,7 @@ def _signature(scope: Scope) -> str:
 
 
 def _header(headers: Headers, name: str) -> str:
-    """A header that may be given once only; empty: it is not given."""
+    """Returns a header that may be given only once, or "" if it is not given."""
     values = headers.getlist(name)
     if len(values) > 1:
         raise Refusal(400, "W904", f"the header {name!r} is given twice")
@@ -279,7 +279,7 @@ def _header(headers: Headers, name: str) -> str:
 
 
 def _is_own(name: str, scope: Scope) -> bool:
-    """Whether it is the very address that the connection came in on; no DNS can point there."""
+    """Returns whether a name is the address of the connection itself; no DNS can point there."""
     server = str((scope.get("server") or ("",))[0]).partition("%")[0]
     try:
         return ipaddress.ip_address(name.strip("[]")) == ipaddress.ip_address(server)
@@ -287,14 +287,14 @@ def _is_own(name: str, scope: Scope) -> bool:
         return False
 
 
-# Whether whoever asks may do what a request asks for, and what the audit notes of it.
+# Whether a request's token allows its operation, and what the audit notes of it.
 #
-# Whoever is let in by another way than a token or a session (a public address, a signature) was let
-# in for that one address, and has no role.
+# A request that is let in without a token or a session (a public address, a signature) may use
+# that one address only, and has no role.
 
 
 def operation_of(request: Request) -> str:
-    """The operation that a request asks for; an address that is not in the table has none."""
+    """Returns the operation of a request; refuses an address that is not in the table."""
     name = ROUTES.get((request.method, request.scope["route"].path))
     if name is None:
         raise Refusal(403, "W915", "no role may use this address")
@@ -302,7 +302,7 @@ def operation_of(request: Request) -> str:
 
 
 async def check_role(request: Request) -> None:
-    """Refuses what the role of whoever asks does not allow; called once the address is known."""
+    """Refuses a request that its role does not allow; called once the address is known."""
     scope, name = request.scope, operation_of(request)
     identity = scope.get(IDENTITY)
     if OPERATIONS[name].is_noted and _NOTE in scope:
@@ -312,7 +312,7 @@ async def check_role(request: Request) -> None:
 
 
 async def _subject(request: Request) -> dict[str, str]:
-    """The run and the file that a request is about; what hooks are sent is not looked into."""
+    """Returns the run and the file that a request is about; does not read the body of hooks."""
     is_api = request.url.path.startswith("/api/")
     given = _object(await request.body()) if is_api else {}
     names = (given.get(name) for name in ("workflow", "file"))
@@ -324,7 +324,7 @@ async def _subject(request: Request) -> dict[str, str]:
 
 @dataclass(eq=False)
 class Audited:
-    """An ASGI application around another one: what changes something is noted, then answered."""
+    """An ASGI application around another one: notes each change in the audit, then answers."""
 
     app: ASGIApp
     audit: Audit
@@ -350,7 +350,7 @@ class Audited:
             await self.app(scope, receive, send_noted)
         finally:
             if note:
-                # It may have been carried out, although nobody has waited for the answer.
+                # It may have been carried out although the client did not wait for the answer.
                 late = asyncio.ensure_future(self._add(scope, dict(note), "not answered"))
                 self._late.add(late)
                 late.add_done_callback(self._late.discard)
@@ -366,7 +366,7 @@ class Audited:
 
 
 def _outcome(status: int, message: Message, note: dict[str, Any]) -> str:
-    """`ok`, or the status and the code of the fault; an answer may name the run that was made."""
+    """Returns `ok`, or the status and the code of the fault; notes the run that was created."""
     answer = _object(message.get("body", b""))
     if status < 400:
         run = answer.get("run")
@@ -379,7 +379,7 @@ def _outcome(status: int, message: Message, note: dict[str, Any]) -> str:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    """The JSON object that a body is; empty where it is none, however deep."""
+    """Returns the JSON object in a body, or {} if it is not one or nested too deep."""
     try:
         value = json.loads(content or b"{}")
     except (ValueError, RecursionError):

@@ -106,7 +106,7 @@ async def start_run(state: State, asking: Asking, new: NewRun, response: Respons
 def _prepared(
     state: ServerState, asking: Identity, new: NewRun
 ) -> tuple[Workflow, Starts, dict[str, str]]:
-    """What is started, and what is said of it."""
+    """Returns the prepared start, and the words about it."""
     path, budget, iterations = str(state.file(new.workflow)), new.budget_usd, new.max_iterations
     reading = state.project.read(path, new.named)
     workflow = reading.workflow
@@ -139,13 +139,13 @@ def _prepared(
 
 
 def drive_first(state: ServerState, runs: list[RunId]) -> None:
-    """Drives runs that were just made; beyond so many, those of a list wait for their turn."""
+    """Drives new runs; beyond the server's limit, those of a list wait for their turn."""
     for run in runs[: state.providers.settings.server.max_concurrent]:
         state.driving.drive(run)
 
 
 def limited(state: ServerState, starts: Starts) -> Starts:
-    """Of a list, no more runs are driven at once than a server takes up."""
+    """Limits how many runs of a list are driven at once to what the server allows."""
     most = state.providers.settings.server.max_concurrent
     if not starts.is_split or len(starts.each) <= most:
         return starts
@@ -170,7 +170,7 @@ async def _ask(
 
 
 async def _shown(state: ServerState, run: RunId, asked: Awaitable[object]) -> RunItem:
-    """The run once it was asked something; what does not fit it is a conflict."""
+    """Sends a request to a run and returns the run; one that does not fit it is a conflict."""
     try:
         await asked
     except UsageError as fault:

@@ -1,8 +1,8 @@
-"""The one watcher that looks on for all streams, and those who listen to it.
+"""The one watcher behind all streams, and its listeners.
 
-Entries of runs of this process are told at once. For those of other processes the store is asked
-for its version, which costs microseconds, and only when that has changed for what is new. What is
-new of a run is read once for all who listen to it.
+It passes on entries of runs of this process at once. For other processes, it reads the version of
+the store, which takes microseconds, and reads entries only if the version has changed. The new
+entries of a run are read once for all its listeners.
 """
 
 import asyncio
@@ -43,14 +43,14 @@ log = logging.getLogger("whorl.http")
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """Text that a task has streamed: what is new of it, or (`is_whole`) all that there is."""
+    """Text that a task has streamed: the new part or, if `is_whole`, all of it."""
 
     text: str
     is_whole: bool = False
 
 
 def add_delta(deltas: dict[str, Delta], address: str, newer: Delta) -> None:
-    """Puts text to what there is of a step; of a long one, the end is kept."""
+    """Adds text to what a step has streamed; of a long text, the end is kept."""
     earlier = deltas.get(address)
     if earlier is not None and not newer.is_whole:
         newer = Delta((earlier.text + newer.text)[-_DELTA_MAX:], earlier.is_whole)
@@ -59,10 +59,10 @@ def add_delta(deltas: dict[str, Delta], address: str, newer: Delta) -> None:
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """Somebody who wants to know of one run, or of all; `awake` is set when there is news.
+    """A listener to one run, or to all; `awake` is set when there is news.
 
-    `spoken` is what those tasks have streamed that are under way, for all who listen to the run;
-    whoever leaves too much of it untaken gets that again.
+    `spoken` is what running tasks have streamed, for all listeners to the run. A listener that
+    leaves too much of it untaken receives it again as a whole.
     """
 
     is_over: bool = False
@@ -91,7 +91,7 @@ class Listener:
         self._deltas.pop(address, None)
 
     def take(self) -> dict[str, Delta]:
-        """The text that is new to whoever listens, by the address of its step."""
+        """Returns the text that is new to this listener, by the address of its step."""
         deltas = self._deltas if self._size <= _UNTAKEN_MAX else dict(self.spoken)
         self._deltas, self._size = {}, 0
         return deltas
@@ -156,13 +156,13 @@ class StreamWatcher:
         return self._count > _FEW
 
     def pause_s(self, size: int) -> float | None:
-        """For how long somebody who has just been sent so much gets no more; None: not at all."""
+        """Returns for how long a listener that received so much waits; None if not at all."""
         if not size or not self.is_crowded:
             return None
         return self._count * (1 / _NEWS_PER_S + size / _SIZE_PER_S)
 
     def tail(self, run: RunId, store: SqliteStore) -> RunTail:
-        """The end of a run that somebody listens to."""
+        """Returns the end of a run's journal, which all its listeners share."""
         if run not in self._tails:
             self._tails[run] = RunTail(store, run)
         return self._tails[run]
@@ -189,7 +189,7 @@ class StreamWatcher:
                 self._forget(run)
 
     def _forget(self, run: RunId) -> None:
-        """Keeps no place for the text of a run of which nothing is heard, by nobody."""
+        """Drops the text of a run if it is empty and the run has no listeners."""
         if not self._spoken.get(run) and run not in self._of_runs:
             self._spoken.pop(run, None)
 
@@ -211,8 +211,8 @@ class StreamWatcher:
                 now = store.version()
                 if now != version:
                     version = now
-                    # Where nobody listens, only the place is kept, so that the first who does is
-                    # not told of all that has happened before.
+                    # Without listeners, only the place is kept, so that the first one does not
+                    # receive all that has happened before.
                     place, runs = store.touched(place if self._count else _END)
                     for run in runs:
                         self.touch(run)

@@ -1,11 +1,10 @@
-"""The journal of a run as it goes out: encoded once for all who watch, large values as previews.
+"""The journal of a run as it is sent: encoded once for all watchers, with previews of large values.
 
-What is read after an entry is kept as a batch. Whoever is at the same place gets the same one, and
-since each batch ends where the journal did, those who come from elsewhere soon are there too.
+The entries after a place are kept as a batch. All readers at the same place get the same batch.
+Each batch ends where the journal did, so readers from other places soon share batches, too.
 
-A preview refers to its value by the number of an entry and a path into its body, so it needs no
-memory of its own and leads to nothing but the run that it is asked of. A value of a record, which
-is derived again, has 0 for the number of an entry.
+A preview names its value by the number of an entry and a path into its body. So it needs no memory,
+and leads to values of that run only. A value of a record is derived again and has entry number 0.
 """
 
 import asyncio
@@ -62,7 +61,7 @@ def journal_event(run: str, entry: Entry) -> JournalEvent:
 
 
 def event_text(data: str, name: str = "", *, seq: int | None = None) -> str:
-    """An event of a stream; its number is that of an entry."""
+    """Returns the text of an event of a stream; `seq` is the number of its entry."""
     head = f"id: {seq}\n" if seq is not None else ""
     named = f"event: {name}\n" if name else ""
     return f"{head}{named}data: {data}\n\n"
@@ -70,9 +69,9 @@ def event_text(data: str, name: str = "", *, seq: int | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Entries as they are sent, the tasks that ended in them, and whether the run did.
+    """Entries as they are sent, the tasks that ended in them, and whether the run ended.
 
-    It ends with the entry `last`; `is_all`: nothing is known to come after it.
+    It ends with the entry `last`; `is_all`: no entry after it is known.
     """
 
     last: int
@@ -82,7 +81,7 @@ class Batch:
     is_all: bool = True
 
     def then(self, newer: "Batch") -> "Batch":
-        """Both as one."""
+        """Returns both batches as one."""
         text, ended = self.text + newer.text, self.ended | newer.ended
         return Batch(newer.last, text, ended, self.is_over or newer.is_over)
 
@@ -101,7 +100,7 @@ class RunTail:
         self.is_stale = True
 
     async def read(self, after: int) -> Batch:
-        """What has come after an entry; if it is all, `status` is no newer."""
+        """Returns the entries after one; if it has all, `status` is not newer than they are."""
         found, has_read = Batch(after), False
         while len(found.text) < _SENT_MAX:
             batch = self._batches.get(found.last)
@@ -112,7 +111,7 @@ class RunTail:
             else:
                 if self._reading is None:
                     self._reading, has_read = asyncio.create_task(self._load(found.last)), True
-                # Whoever leaves meanwhile does not end it for others.
+                # A reader that leaves does not cancel it for others.
                 await asyncio.shield(self._reading)
         return replace(found, is_all=found.last >= self._last)
 
@@ -130,7 +129,7 @@ class RunTail:
             self._size -= len(self._batches.pop(next(iter(self._batches))).text)
 
     def _encoded(self, after: int) -> tuple[str, int, Batch]:
-        # The status is read first: an end is told after all that led to it.
+        # The status is read first, so that an end is sent after all entries before it.
         row = self._store.run(self._run)
         entries = list(self._store.read(self._run, after=after, limit=PAGE))
         events = [entry.event for entry in entries]
@@ -147,7 +146,7 @@ class RunTail:
 
 
 def body_of(event: Event) -> dict[str, Json]:
-    """What an entry says; what signs the addresses at which a run waits is for nobody who looks."""
+    """Returns the body of an entry without `callback`, which signs addresses and stays secret."""
     return {name: value for name, value in shown(event).items() if name != "callback"}
 
 
@@ -161,7 +160,7 @@ def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
 
 
 def shortened(value: Json, seq: int, path: _Path) -> Json:
-    """A value of an entry, or of a record, with previews in the place of its large parts."""
+    """Returns a value of an entry or a record, with previews of its large parts."""
     if _size(value) <= VALUE_MAX:
         return value
     is_far = len(_encoded(path)) > _PATH_MAX

@@ -1,6 +1,6 @@
 """Limits: every request is bounded in size and time, and its body is JSON of the bounded kind only.
 
-They stand behind auth and before anything else (security rules R11-R14). No answer tells a secret.
+They apply after auth and before anything else (security rules R11-R14). No answer shows a secret.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Limits:
         content: bytes | None = None
 
         async def receive_again() -> Message:
-            """The body that was read before, and then what else comes."""
+            """Returns the body that was read before, and then further messages."""
             nonlocal content
             body, content = content, None
             if body is None:
@@ -89,9 +89,9 @@ class Limits:
 
 @dataclass(slots=True)
 class _Answering:
-    """The way back: an answer that has begun has all the time it needs, and tells no secret.
+    """Sends an answer without secrets; once it has begun, it has no deadline.
 
-    Whoever knows an answer by its `ETag` already is not sent it again; streams have no such tag.
+    A client that has the answer by its `ETag` does not receive it again; streams have no such tag.
     """
 
     _send: Send
@@ -121,7 +121,7 @@ class _Answering:
         await self._send({**message, "body": shown})
 
     def _whole(self, start: Message, body: bytes) -> bytes:
-        """The body of an answer that comes in one piece, which its head is made to fit."""
+        """Returns the body of an answer in one piece, and fits the head to it."""
         headers = MutableHeaders(scope=start)
         if start["status"] == 200 and self._known is not None and "etag" not in headers:
             headers["etag"] = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -135,7 +135,7 @@ class _Answering:
 
 
 def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
-    """An answer without secrets; JSON stays JSON, whatever characters a secret has."""
+    """Removes secrets from an answer; JSON stays valid for any characters in a secret."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -155,14 +155,14 @@ async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, way: _Answer
         log.error("an answer was cut short: %s", refusal)
         return
     answer = answer_for(refusal)
-    # What the client still sends of a body that nobody wants is not waited for.
+    # The server does not wait for the rest of a body that it refuses.
     answer.headers["Connection"] = "close"
     way.deadline = None
     await answer(scope, receive, way.send)
 
 
 def _check_query(scope: Scope) -> None:
-    """A name that is given twice would have one of its values ignored."""
+    """Refuses a name that is given twice, since one of its values would be ignored."""
     try:
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True,
                           max_num_fields=NAMES_MAX)  # fmt: skip
@@ -204,7 +204,7 @@ async def _body(scope: Scope, receive: Receive, *, is_json: bool) -> bytes:
 
 
 def _reread(content: bytearray) -> bytes:
-    """The same JSON, known to be bounded, finite, without repeated keys and lone surrogates."""
+    """Returns the same JSON, checked: bounded, finite, no repeated keys, no lone surrogates."""
     try:
         text = content.decode("utf-8")
         value = as_json(json.loads(text, object_pairs_hook=_once))
@@ -227,14 +227,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class RateLimit:
-    """At most so many within so many seconds, each name by itself."""
+    """Allows at most `most` requests within `seconds`, each name by itself."""
 
     most: int
     seconds: float
     _times: dict[str, deque[float]] = field(default_factory=dict)
 
     def allows(self, name: str = "") -> bool:
-        """Whether there may be another one now; if so, it counts."""
+        """Returns whether another one is allowed now; if so, it counts."""
         now = time.monotonic()
         if len(self._times) >= _LIMITED_MAX:
             self._times.clear()

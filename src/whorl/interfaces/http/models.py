@@ -1,7 +1,7 @@
 """What all models that go over HTTP share; they are closed, and OpenAPI is made of them.
 
-A model is all there is about what it describes: it checks what is asked, is filled from a row of
-the store (`from_row`) or from a document, and is what is sent.
+A model is the only description of its data: it checks requests, is filled from a row of the store
+(`from_row`) or from a document, and is sent as it is.
 """
 
 from typing import Annotated, Any, Self, TypeAlias
@@ -26,14 +26,14 @@ WorkflowName = Annotated[
 
 
 def _is_number(value: object) -> object:
-    """Truth values and texts are no numbers, although Python could make numbers of them."""
+    """Refuses truth values and texts as numbers, although Python could convert them."""
     if isinstance(value, bool | str):
         raise ValueError("this is not a number")
     return value
 
 
 def _is_free(key: str) -> str:
-    """What tries, experiments and hooks start is told by its key: nobody else's run has such."""
+    """Refuses keys that begin like those of tries, experiments and hooks, which the server sets."""
     if key.startswith((TRY, EXPERIMENT, "hook:")):
         raise ValueError("try:, experiment: and hook: begin keys that only the server gives")
     return key
@@ -48,7 +48,7 @@ Key = Annotated[
     str, Text(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"), AfterValidator(_is_free)
 ]
 Seen = Annotated[int | None, Field(ge=0, le=2**53), BeforeValidator(_is_number)]
-# In answers: what others wrote, and what is an empty text in rows where there is none.
+# In answers: texts of others, and texts that are null if the row has an empty one.
 Shown = Annotated[str, AfterValidator(safe)]
 OrNone = BeforeValidator(lambda value: value or None)
 ShownOrNone = Annotated[Shown | None, OrNone]
@@ -62,7 +62,7 @@ class Closed(BaseModel):
 
     @classmethod
     def from_row(cls, row: object, **others: Any) -> Self:
-        """A model with what a row has under the names of its fields, and with others."""
+        """Returns a model filled from the row's fields of the same names, and from `others`."""
         names = cls.model_fields.keys() - others.keys()
         return cls(**{name: getattr(row, name) for name in names}, **others)
 

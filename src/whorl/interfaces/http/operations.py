@@ -99,14 +99,14 @@ async def readyz(state: State) -> Response:
 
 
 async def store_fault(state: ServerState) -> StoreError | None:
-    """Why the store cannot be written; None: as far as anybody knows, it can."""
+    """Returns why the store cannot be written, or None if it can, as far as the server knows."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
             await state.store.probe()
     except StoreError as fault:
         return fault
     except TimeoutError:
-        # Whoever writes for long holds others up, and restarting this server would not help.
+        # A process that writes for long delays others; restarting this server would not help.
         return state.store.watch.refusal
     return None
 
@@ -150,7 +150,7 @@ def list_audit(state: State, query: Annotated[AuditQuery, Query()]) -> AuditList
 
 
 def begin_log(form: str, secrets: tuple[Secret, ...]) -> None:
-    """Writes the log to standard error; JSON has what is usual, too."""
+    """Writes the log to standard error; JSON also has lines about usual work."""
     handler = logging.StreamHandler()
     if form == "json":
         handler.setFormatter(JsonLines(secrets))
@@ -161,7 +161,7 @@ def begin_log(form: str, secrets: tuple[Secret, ...]) -> None:
 
 
 class PlainLines(logging.Formatter):
-    """Lines for people; what names and texts of others hold steers no terminal."""
+    """Lines for people, without the control characters in names and texts of others."""
 
     def format(self, record: logging.LogRecord) -> str:
         return tame(super().format(record))
@@ -192,9 +192,9 @@ class JsonLines(logging.Formatter):
 
 @dataclass(slots=True)
 class AccessLog:
-    """An ASGI application around another one: a line for each request that was answered.
+    """An ASGI application around another one that logs a line for each answered request.
 
-    Without the query: it may have the signature of an address.
+    The line leaves out the query, which may have the signature of an address.
     """
 
     app: ASGIApp

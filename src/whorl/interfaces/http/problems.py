@@ -1,4 +1,4 @@
-"""Whatever goes wrong becomes one shape of answer: a code, words, and what to do."""
+"""Every failure becomes one shape of answer: a code, words, and what to do."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
 
 
 def answer_for(fault: Exception, root: str = "") -> JSONResponse:
-    """The answer that a fault comes to; files are named as seen from the project's root."""
+    """Returns the answer for a fault; files are named as seen from the project's root."""
     match fault:
         case Refusal():
             answer = refused(fault.status, fault.code, str(fault), fault.help)
@@ -104,14 +104,14 @@ def refused(
     current: dict[str, Any] | None = None,
     **others: Any,
 ) -> JSONResponse:
-    """A fault in its one shape: `others` are its place, or what was found in a file."""
+    """Returns a fault in its one shape; `others` are its place, or findings in a file."""
     error = {"code": code, "message": safe(message)[:4_000], "help": safe(advice)[:2_000]}
     content: dict[str, Any] = {"error": error | {"diagnostics": None} | others}
     return JSONResponse(content | ({} if current is None else {"current": current}), status)
 
 
 def _edit_refused(fault: EditRefused, root: str) -> JSONResponse:
-    """An operation that is refused, with the line where the text can be edited instead."""
+    """Answers a refused operation, with the line where the text can be edited instead."""
     found = finding(fault.diagnostic, root)
     names = ("code", "message", "file", "line", "column")
     place = {name: found[name] for name in names}
@@ -154,7 +154,7 @@ def _invalid(fault: InvalidWorkflow, root: str) -> JSONResponse:
 
 
 def _validation_words(errors: Sequence[Any]) -> str:
-    """What does not fit, with its place: `iterations: Input should be ...`."""
+    """Returns what does not fit, with its place: `iterations: Input should be ...`."""
     words = []
     for error in errors[:5]:
         place = ".".join(str(part) for part in error["loc"] if part not in ("body", "query"))

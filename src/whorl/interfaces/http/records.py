@@ -179,7 +179,7 @@ def show_value(
 
 
 def value_at(records: RunRecords, ref: str) -> Any:
-    """What a preview of `journal` stands for; raises UsageError W903 where there is no such."""
+    """Returns the value of a preview in `journal`; raises UsageError W903 if it does not exist."""
     number, _, encoded = ref.partition(".")
     try:
         text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")

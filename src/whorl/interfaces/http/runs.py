@@ -21,7 +21,7 @@ from whorl.services.inspecting import places, results
 from whorl.services.runs import changed_file
 
 SCORES = 20
-# Whether any loop can go on is asked of so many; a list may hold thousands.
+# At most this many loops are checked for whether any can continue; a list may hold thousands.
 _LOOPS_LOOKED_AT = 100
 
 RunStatus = Literal[

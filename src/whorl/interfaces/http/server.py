@@ -1,4 +1,4 @@
-"""The server: where it listens, and how connections that dawdle are ended."""
+"""The server: where it listens, and how it ends slow connections."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEEP_ALIVE_S = 15
 CONNECTIONS_MAX = 1_000
 # Of one address.
 ADDRESS_MAX = 500
-# Whoever computes beside the event loop gives way to it so soon.
+# How soon a thread that computes gives way to the event loop.
 SWITCH_S = 0.001
 
 _OPTIONS: dict[str, Any] = {
@@ -60,7 +60,7 @@ _OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a server listens, and what it asks for."""
+    """Where a server listens, its token and its options."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -79,8 +79,8 @@ class Place:
 class Server(uvicorn.Server):
     """A server that ends its streams before it waits for connections to close.
 
-    The first signal begins nothing new, and gives calls that are under way time to end, while it
-    answers as ever; the second one ends it at once.
+    After the first signal it begins nothing new, lets running calls end and still answers requests.
+    The second signal ends it at once.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The first signal ends the server in good order; uvicorn's own way would end us first."""
+        """Ends the server in order on the first signal; uvicorn's handler would kill it first."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -117,16 +117,16 @@ class Server(uvicorn.Server):
                 signal.signal(number, receiver)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Whoever watches or cancels a run whose call is under way can do so until it has ended.
+        # Until running calls have ended, clients can watch and cancel their runs.
         await self._state.driving.drain(self._drain_s)
         self._state.watcher.end()
         await super().shutdown(sockets)
 
 
 class Connection(H11Protocol):
-    """A connection that has to say what it wants within a time, once it has begun to.
+    """A connection that has to send its request head within a time, once it has begun to.
 
-    Where there are too many, one that asks for nothing yet gives way to the newest.
+    If there are too many, one without an open request gives way to the newest.
     """
 
     address_max = ADDRESS_MAX
@@ -146,7 +146,7 @@ class Connection(H11Protocol):
             self._make_room(kept)
 
     def _make_room(self, among: list[Connection]) -> None:
-        """Drops the oldest one without a whole head, or else one that asks nothing just now."""
+        """Drops the oldest connection without a whole head, or else one without a request."""
         # A whole request that is still to be answered is answered.
         idle = (h11.IDLE, h11.SEND_BODY, h11.ERROR)
         waiting = [one for one in among if one is not self
@@ -156,7 +156,7 @@ class Connection(H11Protocol):
         least.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """The time runs from the first byte of a request to the end of its head."""
+        """Measures the time from the first byte of a request to the end of its head."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._arm()
@@ -164,7 +164,7 @@ class Connection(H11Protocol):
             self._disarm()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is answered in the shape of all faults."""
+        """Answers a request that is not valid HTTP in the shape of all faults."""
         answer = answer_for(Refusal(400, "W900", "this is no valid HTTP request"))
         headers = [*answer.raw_headers, (b"connection", b"close")]
         head = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
@@ -192,7 +192,7 @@ class Connection(H11Protocol):
 
 
 class ProxiedConnection(Connection):
-    """One that comes from a proxy, as all others do."""
+    """A connection from a proxy, as all others are."""
 
     address_max = CONNECTIONS_MAX
 
@@ -201,14 +201,14 @@ class ProxiedConnection(Connection):
 async def serving(
     project: Project, place: Place, drain_s: float | None = None
 ) -> AsyncIterator[tuple[Server, str]]:
-    """A server, and its address; `drain_s` is for this one, instead of what is configured."""
+    """Runs a server and yields it with its address; `drain_s` replaces the configured one."""
     sock = listen(place.host, place.port)
     port = int(sock.getsockname()[1])
     try:
         async with open_state(project, edits=place.edits) as state:
             hosts = set(LOOPBACK_NAMES)
             if not place.is_loopback:
-                # Its own addresses are told by the connection.
+                # The connection knows the server's own addresses.
                 hosts |= {place.host.lower(), socket.gethostname().lower()}
             routed = build_app(state)
             for route in routed.routes:
@@ -237,7 +237,7 @@ async def serving(
 
 @contextmanager
 def _no_long_pauses() -> Iterator[None]:
-    """Threads give way to each other soon, and what is there to stay is no garbage to look for."""
+    """Lets threads switch often, and exempts objects that stay from garbage collection."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_S)
     # A program that has done so already keeps it; looking through all it has takes long.

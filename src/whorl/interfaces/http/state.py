@@ -85,16 +85,16 @@ class Job(Protocol):
     """What a wing does in a server beside its runs."""
 
     async def work(self) -> None:
-        """Goes on until it is cancelled."""
+        """Works until it is cancelled."""
 
     def run_left(self) -> None:
-        """A run is not driven any more."""
+        """Learns that a run is not driven any more."""
 
     def health(self) -> dict[str, float]:
-        """Numbers for `/healthz`."""
+        """Returns numbers for `/healthz`."""
 
     async def close(self) -> None:
-        """The server is being stopped."""
+        """Ends the job, since the server is being stopped."""
 
 
 J = TypeVar("J")
@@ -140,12 +140,12 @@ class ServerState:
             job.run_left()
 
     def job(self, kind: type[J]) -> J:
-        """The job of a wing."""
+        """Returns the job of a wing."""
         return next(job for job in self.jobs if isinstance(job, kind))
 
     @contextlib.contextmanager
     def listening(self, run: RunId | None) -> Iterator[Listener]:
-        """Somebody who wants to know of a run, whoever drives it, or of all."""
+        """Listens to a run that any process drives, or to all runs."""
         heard: set[str] = set()
 
         def hear(address: str, text: str) -> None:
@@ -167,7 +167,7 @@ class ServerState:
         return item[1]
 
     def names(self) -> list[str]:
-        """Those of all workflows that have runs; all runs are read for it, so seldom."""
+        """Returns the names of all workflows that have runs; it reads all runs, so it is cached."""
         return self._names(time.monotonic() // _NAMES_S)
 
     def file(self, name: str) -> FilePath:
@@ -177,17 +177,17 @@ class ServerState:
         return resolve_beside(f"{root}/-", name, root=root)
 
     def trigger_url(self, workflow: str, trigger: str) -> str:
-        """The address that starts a workflow, with its signature."""
+        """Returns the address that starts a workflow, with its signature."""
         path = f"/hooks/workflows/{quote(workflow, safe='')}/{quote(trigger, safe='')}"
         return f"{self.runtime.url}{path}?sig={self._trigger_signature(workflow, trigger)}"
 
     def answer_url(self, run: RunId) -> str:
-        """The address at which whoever started a run fetches its answer."""
+        """Returns the address at which the client that started a run fetches its answer."""
         signature = self.store.seals.signature("answer", run)
         return f"{self.runtime.url}/hooks/runs/{run}?sig={signature}"
 
     def is_signed(self, path: str, signature: str) -> bool:
-        """Whether an address was given away by this server, or another one of this project."""
+        """Returns whether this server, or another one of this project, signed an address."""
         match path.split("/")[2:]:
             case ["workflows", workflow, trigger, *_]:
                 wanted = self._trigger_signature(workflow, trigger)
@@ -205,7 +205,7 @@ class ServerState:
         return self.store.seals.signature("trigger", str(self.project.root), *names)
 
     def _call_signature(self, run: str, address: str) -> str:
-        """What signs the address at which a task of a run waits for a call."""
+        """Returns the signature of the address at which a task of a run waits for a call."""
         try:
             first = next(iter(self.store.read(RunId(run), limit=1)), None)
         except WhorlError:
@@ -284,9 +284,9 @@ def check_query(request: Request) -> None:
 
 
 async def check_open(request: Request) -> None:
-    """Refuses what a server that is being stopped leaves to the next one: all that begins anew.
+    """Refuses requests that begin something while the server is being stopped.
 
-    Runs that are still driven here are steered as ever.
+    Runs that are still driven here accept requests as before.
     """
     state, run = request.app.state.server, request.path_params.get("run", "")
     if not state.driving.is_closing:
@@ -299,7 +299,7 @@ async def check_open(request: Request) -> None:
 
 
 def _given(store: SqliteStore, run: RunId) -> str:
-    """What a run was given, in a line: its only input, or all of them with their names."""
+    """Returns the inputs of a run in a line: its only input, or all of them with their names."""
     first = next(iter(store.read(run, limit=1)), None)
     given = shown(first.event).get("input") if first else None
     inputs = given if isinstance(given, dict) else {}
@@ -310,27 +310,27 @@ def _given(store: SqliteStore, run: RunId) -> str:
 
 
 def _target(store: SqliteStore, run: RunId, loop: str) -> float | None:
-    """The score that a loop of the version that a run pins works towards."""
+    """Returns the target score of a loop, in the version of the workflow that the run pins."""
     path = next((row.path for row in store.loops(run) if row.address == loop), "")
     node = loop_node(workflow_of(store, run), path)
     return None if node is None else target_of(node.until)
 
 
 class Heartbeat:
-    """Wakes up often while runs are driven; how late it does is how long others were held up."""
+    """Wakes up often while runs are driven; its delay shows how long the event loop was blocked."""
 
     def __init__(self) -> None:
         self._late: deque[tuple[float, float]] = deque(maxlen=round(_STALLS_S / _BUSY_S))
 
     @property
     def stall_ms(self) -> float:
-        """The longest time within the last minute in which the event loop did nothing else."""
+        """Returns the longest time within the last minute in which the event loop was blocked."""
         since = time.monotonic() - _STALLS_S
         stalls = (late_s for at, late_s in self._late if at >= since)
         return round(max(stalls, default=0.0) * 1000, 1)
 
     async def beat(self, is_busy: object) -> None:
-        """Beats for ever; `is_busy` is true while runs are driven."""
+        """Runs for ever; `is_busy` is true while runs are driven."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + (_BUSY_S if is_busy else _IDLE_S)

@@ -105,7 +105,7 @@ def streamed(state: ServerState, run: RunId | None, news: News) -> StreamingResp
 
 @dataclass(slots=True)
 class _Journal:
-    """The stream of one run: where it is, and what it has told last."""
+    """The stream of one run: its place, and the status that it sent last."""
 
     state: ServerState
     run: RunId
@@ -124,7 +124,7 @@ class _Journal:
         tail = watcher.tail(self.run, self.state.store)
         batch = await tail.read(self.after)
         status = tail.status
-        # Where many watch, nobody is sent text of a call whose whole answer is sent.
+        # With many watchers, the text of a call is left out if its whole answer is sent.
         if watcher.is_crowded:
             for address in batch.ended:
                 self.deltas.pop(address, None)
@@ -155,7 +155,7 @@ async def _changed(state: ServerState, listener: Listener) -> tuple[str, float |
     touched, listener.touched = listener.touched, set()
     if not touched:
         return "", None
-    # What happens meanwhile is told together; the more runs, the longer this is.
+    # Changes within the pause are sent together; the more runs, the longer it is.
     pause_s = min(1.0, 0.05 + 0.005 * len(touched))
     return await asyncio.to_thread(_items, state, touched), pause_s
 

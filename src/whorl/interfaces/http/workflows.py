@@ -147,7 +147,7 @@ class WorkflowList(Closed):
 @router.get("/workflows")
 def list_workflows(state: State, asking: Asking) -> WorkflowList:
     """The workflow files of the project, of any dialect."""
-    # The address of a trigger starts runs, whoever has it.
+    # Anyone who has the address of a trigger can start runs.
     may_run = has_role(asking.role, "start")
     items = [_item(state, listed, may_run=may_run) for listed in state.catalogue.listed()]
     return WorkflowList(workflows=items)
@@ -312,7 +312,7 @@ def foreseen_words(worst: Forecast) -> str:
 # Workflows as nodes and edges, for a page to draw.
 #
 # The events of a run fall onto its graph: a node's path is its address in a run without the numbers
-# of iterations and attempts, and workflows that are called lie inside of the node that calls them.
+# of iterations and attempts, and called workflows are inside the node that calls them.
 
 
 class GraphLoop(Closed):
