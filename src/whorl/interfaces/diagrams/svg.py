@@ -1,6 +1,6 @@
-"""A workflow as SVG: where its boxes stand, and the picture that is drawn of them.
+"""A workflow as SVG: the places of its boxes, and the picture that is drawn of them.
 
-The boxes of one block stand in rows by their order, with arrows that cross no box. The picture has
+The boxes of one block are in rows by their order, with arrows that cross no box. The picture has
 no scripts and nothing from elsewhere, and is light or dark as the reader likes.
 """
 
@@ -151,7 +151,7 @@ def _content(boxes: tuple[Box, ...], arrows: Iterable[Arrow]) -> Iterator[str]:
 
 
 def _curve(arrow: Arrow) -> str:
-    """Straight through rows, bent between them."""
+    """Draws straight lines through rows, and bends between them."""
     (x, y), *others = arrow.points
     steps = [f"M{x:.1f},{y:.1f}"]
     for at, (to_x, to_y) in enumerate(others):
@@ -165,7 +165,7 @@ def _curve(arrow: Arrow) -> str:
 
 
 def _back(arrow: Arrow) -> str:
-    """Out to the right, up, and in again."""
+    """Draws a line out to the right, up, and in again."""
     (x, y), (right, _), (to_x, to_y) = arrow.points
     bend = right - _CORNER
     out = f"H{bend:.1f} Q{right:.1f},{y:.1f} {right:.1f},{y - _CORNER:.1f}"
@@ -202,7 +202,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node, or a part of one, and what stands in it."""
+    """A node, or a part of one, and what is inside it."""
 
     look: Look
     name: str
@@ -215,14 +215,14 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """What stands in a container, before it has one."""
+    """The content of a container, before the container is drawn."""
 
     size: Size
     boxes: tuple[Box, ...] = ()
     arrows: tuple[Arrow, ...] = ()
 
     def moved(self, right: float, down: float) -> Area:
-        """The same at another place."""
+        """Returns the same at another place."""
 
         def there(point: Point) -> Point:
             return point[0] + right, point[1] + down
@@ -233,7 +233,7 @@ class Area:
 
 
 def lay_out(workflow: Workflow) -> Area:
-    """The workflow's own block, and under it each workflow that it calls."""
+    """Places the workflow's own block, and under it each workflow that it calls."""
     area = _block(workflow.body)
     for key, called in workflow.workflows:
         box = _container("called", key, f"{called.dialect}, called", _block(called.body))
@@ -244,7 +244,7 @@ def lay_out(workflow: Workflow) -> Area:
 
 
 def text_width(text: str, *, pixels: float) -> float:
-    """About how wide a text is; nobody here can ask the reader's font."""
+    """Estimates how wide a text is, since the font of the reader is unknown."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return (len(text) + 0.8 * wide) * pixels
 
@@ -288,7 +288,7 @@ def _box(node: Node) -> Box:
 
 
 def _cases(node: Branch) -> Area:
-    """The branches side by side."""
+    """Places the branches side by side."""
     boxes: list[Box] = []
     left = 0.0
     for slot, block in blocks_of(node):
@@ -326,7 +326,7 @@ class Placement(NamedTuple):
 
 
 def reduced(count: int, links: Sequence[Link]) -> list[Link]:
-    """The links without those that follow from longer ways."""
+    """Returns the links without those that follow from longer ways."""
     before = _ordered(count, links)
     above = [0] * count
     for node, sources in before.items():
@@ -380,7 +380,7 @@ def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
 
 
 def _ordered(count: int, links: Sequence[Link]) -> dict[int, list[int]]:
-    """For each box those that lead to it, which stand before it."""
+    """Returns for each box those that lead to it, which come before it."""
     sources: dict[int, list[int]] = {at: [] for at in range(count)}
     for source, target in links:
         sources[target].append(source)

@@ -99,7 +99,7 @@ def detail_words(node: Node) -> str:
 
 
 def after_words(statuses: Sequence[str]) -> str:
-    """With which statuses of the node before it one goes on, where it is not by success."""
+    """Returns the statuses of its predecessor after which a node runs, or "" for success."""
     return "" if tuple(statuses) in (("passed",), ("succeeded",)) else ", ".join(statuses)
 
 
@@ -126,7 +126,7 @@ class _Chart:
         self._numbers = count(1)
 
     def block(self, block: Block, indent: str) -> tuple[list[str], list[str]]:
-        """Draws the nodes of a block; gives the ids of its first and last ones."""
+        """Draws the nodes of a block; returns the ids of its first and last ones."""
         if not block.nodes:
             empty = self._next()
             self.lines.append(f'{indent}{empty}[" "]')
