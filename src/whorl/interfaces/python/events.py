@@ -1,7 +1,7 @@
 """What happens in a run, typed: the events of `run.stream()`, made of entries of its journal.
 
-Entries are read when the program is ready for them, and text that it has not taken yet is put
-together: a slow reader holds up no run, and costs no memory.
+Entries are read when the program is ready for them, and text that it has not taken yet is joined.
+So a slow reader neither delays the run nor uses more memory.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class GateDecided(Happened):
 
 @dataclass(frozen=True, slots=True)
 class Warned(Happened):
-    """Something is not as it should be, and the run goes on."""
+    """Something is not as it should be, and the run continues."""
 
     code: str
     message: str
@@ -145,7 +145,7 @@ class Warned(Happened):
 
 @dataclass(frozen=True, slots=True)
 class RunWaiting(Happened):
-    """Nothing is under way: the run waits for a person, or is paused."""
+    """Nothing is running: the run waits for a person, or is paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ KINDS: Final[dict[str, type[Happened]]] = {
     "run.waiting": RunWaiting,
     "run.finished": RunFinished,
 }
-# The fields that are not as they stand in the journal, or have another value where they are not.
+# The fields that differ from the journal, or have another value if it does not have them.
 _FIELDS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
     "usage": lambda body: usage_from(body.get("usage")),
     "inputs": lambda body: body.get("inputs", body.get("input")),
@@ -207,7 +207,7 @@ _FIELDS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
 
 
 def typed(entry: Entry) -> StreamEvent | None:
-    """The entry as an event with fields; None for one that says nothing to programs."""
+    """Returns the entry as a typed event, or None if programs do not need it."""
     event = entry.event
     kind: Any = KINDS.get(event.kind)
     if kind is None:
@@ -232,7 +232,7 @@ class Listener:
         self.awake.set()
 
     def take(self, before: dict[str, str]) -> None:
-        """Puts what is new to what was taken before."""
+        """Adds the new text to what was taken before."""
         self.awake.clear()
         texts, self.texts = self.texts, {}
         for address, text in texts.items():
@@ -240,11 +240,11 @@ class Listener:
 
 
 class Listeners:
-    """The watcher of a session: whoever streams a run is told of its news."""
+    """The watcher of a session: passes the news of a run to the streams of that run."""
 
     def __init__(self) -> None:
         self._of: dict[str, list[Listener]] = {}
-        # What steps have streamed that are under way, for late readers.
+        # What running steps have streamed, for late readers.
         self._texts: dict[str, dict[str, str]] = {}
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
@@ -263,7 +263,7 @@ class Listeners:
             listener.add(address, text)
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Whoever drives the run raises it."""
+        """Does nothing, since the call that drives the run raises the error."""
 
     @contextmanager
     def listening(self, run: RunId) -> Iterator[Listener]:
@@ -286,9 +286,9 @@ async def stream(
     is_driven: Callable[[], bool],
     after: int = 0,
 ) -> AsyncIterator[StreamEvent]:
-    """All events of a run, until it has ended or waits for somebody.
+    """Yields all events of a run, until it has ended or waits for a person.
 
-    In `folder` other processes find those who listen.
+    Other processes find the listeners of the run in `folder`.
     """
     streamed: set[str] = set()
     kinds: dict[str, str] = {}
@@ -326,7 +326,7 @@ async def stream(
 def _elsewhere(
     folder: Path, run: RunId, listener: Listener, is_driven: Callable[[], bool]
 ) -> AbstractContextManager[Callable[[], None]]:
-    """Has the listener told of what another process streams; what is driven here is known."""
+    """Passes on what another process streams; the text of runs driven here is known already."""
 
     def hear(address: str, text: str) -> None:
         if not is_driven():
@@ -338,7 +338,7 @@ def _elsewhere(
 def _events(
     entry: Entry, texts: dict[str, str], streamed: set[str], kinds: dict[str, str]
 ) -> Iterator[StreamEvent]:
-    """An entry as events; the text of a step comes before its end, in one piece if need be."""
+    """Yields an entry as events; the text of a step precedes its end, in one piece if need be."""
     event, made = entry.event, typed(entry)
     if isinstance(made, StepStarted):
         kinds[event.address] = made.kind

@@ -31,9 +31,9 @@ def load(path: FilePath, *, workflow: str = "", config: Config | None = None) ->
 
     `workflow` names one of a file that has several.
 
-    It is read in the project that the working folder lies in, as on the command line: files that it
-    names must lie in the project, or beside it where it lies elsewhere. `config` is a whorl.toml,
-    or a table of what would stand in one.
+    It is read in the project of the working folder, as on the command line. Files that it names
+    must be in that project, or beside it if it is elsewhere. `config` is a whorl.toml, or a table
+    with the same content.
     """
     return workflow_from(project_of(config), path, workflow)
 
@@ -88,7 +88,7 @@ def built(
     places: Mapping[str, Span] = MappingProxyType({}),
     tasks: Tasks | None = None,
 ) -> Workflow:
-    """The workflow of a document; `places` are those of its steps in a program, by name."""
+    """Builds the workflow of a document; `places` are those of its steps in a program, by name."""
     given = {key: plain_value(value, key) for key, value in fields.items() if value is not None}
     text = json.dumps(given, indent=_INDENT, ensure_ascii=False)
     file = f"<{name.replace('/', '-')}>.json"
@@ -103,10 +103,9 @@ def built(
 def project_of(
     config: Config | None = None, store: FilePath | None = None, *, trust: bool = False
 ) -> Project:
-    """The project of a whorl.toml and a store, or else of the working folder.
+    """Returns the project of a whorl.toml and a store, or else of the working folder.
 
-    A table is the program's own word, and so is a file that it names; `trust` makes one of what is
-    found.
+    A table and a file that the program names are trusted; with `trust`, so is a file that is found.
     """
     if not isinstance(trust, bool):
         raise UsageError(f"trust is {trust!r:.80}, which is neither True nor False")
@@ -122,7 +121,7 @@ def project_of(
 def _named(
     diagnostics: Iterable[Diagnostic], file: str, text: str, places: Mapping[str, Span]
 ) -> tuple[Diagnostic, ...]:
-    """The same with names instead of lines, since nobody has seen the text that was read."""
+    """Returns the diagnostics with names instead of lines, since the user never saw the text."""
     named: list[Diagnostic] = []
     for diagnostic in diagnostics:
         if diagnostic.span is not None and diagnostic.span.file == file:
@@ -136,7 +135,7 @@ def _named(
 
 
 def _way(text: str, number: int) -> list[str | int]:
-    """The names and positions that lead to what stands in a line of indented JSON."""
+    """Returns the names and positions that lead to the content of a line of indented JSON."""
     way: list[str | int] = []
     for line in text.split("\n")[:number]:
         content = line.lstrip(" ")

@@ -66,7 +66,7 @@ ITERATIONS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What an open session has; `stack` closes it."""
+    """The parts of an open session; `stack` closes them."""
 
     stack: AsyncExitStack
     providers: Providers
@@ -87,9 +87,9 @@ class RunHistory:
         return closing(self._project.open_store())
 
     def iterations(self, at: str = "") -> tuple[Iteration, ...]:
-        """The finished iterations of a loop, with what their steps gave and how they were judged.
+        """The finished iterations of a loop, with the outputs of their steps and their verdicts.
 
-        `at` says which loop, where there are several; of very many, the newest are given.
+        `at` says which loop, if there are several; of very many iterations, the newest are given.
         """
         with self._reading() as store:
             loop = loop_named(store, self._run, text(at, "at"))
@@ -169,7 +169,7 @@ class Run(RunHistory):
 
     @property
     def mark(self) -> Mark | None:
-        """`limit` or `budget` where it succeeded with a loop that ended at one, or `warning`."""
+        """`limit` or `budget` if it succeeded with a loop that ended at one, or `warning`."""
         return cast("Mark | None", self._store.run(self._run).mark or None)
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:
@@ -191,11 +191,11 @@ class Run(RunHistory):
     def stream(self, *kinds: type[E], at: str = "", after: int = 0) -> AsyncIterator[E]: ...
 
     async def stream(self, *kinds: Any, at: str = "", after: int = 0) -> AsyncIterator[Any]:
-        """What happens, as it happens, typed: tokens, steps, iterations, gates, the end.
+        """Yields what happens, as it happens, typed: tokens, steps, iterations, gates, the end.
 
         Only of these `kinds`, if any are given; only `at` a place such as `polish` or `polish[2]`,
-        and inside of it. It ends where `result()` has something to give: when the run has ended,
-        waits for a person, or is paused. A slow reader does not slow down the run.
+        and inside of it. It ends when `result()` would return: the run has ended, waits for a
+        person, or is paused. A slow reader does not slow down the run.
         """
         opened, place = self._opened(), text(at, "at")
         driven = partial(opened.driving.is_driven, self._run)
@@ -234,16 +234,16 @@ class Run(RunHistory):
         return tuple(values.record_from(document(record)) for record in found)
 
     async def pause(self) -> None:
-        """Lets calls that are under way finish, and starts no new ones."""
+        """Lets running calls finish, and starts no new ones."""
         await self._ask(lambda: steering.paused(self._store, self._run), goes_on=False)
 
     async def resume(
         self, *, budget: float | None = None, tokens: int | None = None, calls: int | None = None
     ) -> None:
-        """Goes on after a pause or a crash; of a failed run, tries again what failed.
+        """Resumes a run after a pause or a crash; of a failed run, retries what failed.
 
         `budget` (dollars), `tokens` and `calls` are added to what the run may spend. A run that is
-        under way, or waits for a person, is left as it is.
+        running, or waits for a person, is not changed.
         """
         more = _more(budget, tokens, calls)
         if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
@@ -253,7 +253,7 @@ class Run(RunHistory):
         await self._ask(lambda: steering.resumed(more))
 
     async def cancel(self) -> None:
-        """Ends the run; what is under way is cancelled."""
+        """Ends the run and cancels its running calls."""
         await self._ask(steering.cancelled, goes_on=False)
 
     async def go_on(
@@ -269,7 +269,7 @@ class Run(RunHistory):
 
         `budget` (dollars), `tokens` and `calls` are added to what stopped it: the loop's own
         budget, or that of the run. Without iterations and a place, every loop that stopped for its
-        budget goes on.
+        budget continues.
         """
         number, loop = count(iterations, "iterations"), text(at, "at")
         more = _more(budget, tokens, calls)
@@ -287,7 +287,7 @@ class Run(RunHistory):
         await self._ask(lambda: steering.accepted(self._store, self._run, loop, number))
 
     async def stop(self, *, at: str | None = None) -> None:
-        """Ends a loop after the iteration that is under way, with what it returns then."""
+        """Ends a loop after the running iteration, with what it returns then."""
         loop = text(at, "at")
         await self._ask(lambda: steering.stopped(self._store, self._run, loop), goes_on=False)
 
@@ -335,7 +335,7 @@ class Run(RunHistory):
         return self._opened().store
 
     def _find_functions(self, *, is_needed: bool = True) -> None:
-        """Has the functions ready that it calls, wherever it was started."""
+        """Finds the functions that the run calls, for a run that was started anywhere."""
         find_functions(self._store, self._opened().providers, self._run, is_needed=is_needed)
 
     async def _ask(self, make: Callable[[], JournalEvent], *, goes_on: bool = True) -> None:
@@ -350,7 +350,7 @@ def _more(budget: float | None, tokens: int | None, calls: int | None) -> steeri
 
 @contextmanager
 def _in_python(run: str) -> Iterator[None]:
-    """Says what to do about a refusal; an option of the command line is a parameter here."""
+    """Says what to do about a refusal, with parameters instead of options of the command line."""
     try:
         yield
     except UsageError as fault:
@@ -362,10 +362,10 @@ def _in_python(run: str) -> Iterator[None]:
 def find_functions(
     store: SqliteStore, providers: Providers, run: RunId, *, is_needed: bool
 ) -> None:
-    """Takes over the functions of a run's workflow, from a module that is imported here already.
+    """Uses the functions of a run's workflow, from a module that this program already imported.
 
-    Nothing is imported for a run: what its store names need not be what the program wants. Raises
-    UsageError where they are not here and the run is to be driven by this program.
+    It imports nothing for a run, since the program may not want the modules that its store names.
+    Raises UsageError if they are missing and this program is to drive the run.
     """
     module, _, name = program_of(store, run).partition(":")
     definition: Any = getattr(sys.modules.get(module), name, None) if name else None

@@ -42,10 +42,10 @@ log = logging.getLogger("whorl")
 class Session:
     """Opens the store and the providers; use it as `async with Session() as session`.
 
-    `config` is a whorl.toml, or a table of what would stand in one, `store` a folder or a file;
-    without them those of the project that the working folder lies in are used, as on the command
-    line. A whorl.toml that is found there needs `trust=True`, unless `whorl project trust` knows
-    it: until then no run is driven.
+    `config` is a whorl.toml or a table with the same content, `store` a folder or a file. If they
+    are missing, those of the working folder's project are used, as on the command line. A
+    whorl.toml that is found there needs `trust=True`, unless `whorl project trust` knows it.
+    Until then no run is driven.
     """
 
     _origin = "python"
@@ -93,7 +93,7 @@ class Session:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        """Leaves runs that are under way resumable, once their calls have ended (`[run] drain`)."""
+        """Leaves unfinished runs resumable, once their running calls have ended (`[run] drain`)."""
         if self._open is None:
             return
         try:
@@ -123,8 +123,8 @@ class Session:
     ) -> Run:
         """Starts a run. Raises UsageError, and makes no run, if an argument does not fit.
 
-        With a `key`, at most one run is ever started for it: one that exists already is given, and
-        goes on if it was interrupted.
+        With a `key`, at most one run is ever started for it: an existing run is returned, and
+        resumed if it was interrupted.
         """
         if not isinstance(workflow, Workflow):
             workflow = loading.workflow_from(self._project, workflow)
@@ -164,7 +164,7 @@ class Session:
         return resumed
 
     def run(self, run: str = "last") -> Run:
-        """A run of the store, without touching it."""
+        """Returns a run of the store without changing it."""
         return Run(self._opened, self._opened().store.resolve(run))
 
     def runs(
@@ -175,7 +175,7 @@ class Session:
         return tuple(self._opened().store.list_runs(which, count(limit, "limit") or 100))
 
     def cost(self, by: By = "model") -> Costs:
-        """What all runs of the store used, by model, step, workflow, run or day."""
+        """Returns what all runs of the store used, by model, step, workflow, run or day."""
         return cost_of(self._opened().store, None, by)
 
 
@@ -191,11 +191,11 @@ async def run(
     max_iterations: int | None = None,
     key: str = "",
 ) -> Result:
-    """Runs a workflow to its end (or until it waits for a person) and gives the result.
+    """Runs a workflow to its end (or until it waits for a person) and returns the result.
 
     `budget` is the most that it may spend, in dollars. With a `key`, at most one run is ever
-    started for it: the one that exists goes on if it was interrupted. `trust`: the whorl.toml that
-    is found counts.
+    started for it: an existing run is resumed if it was interrupted. With `trust`, the whorl.toml
+    that is found counts.
     """
     async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
         started = await session.start(

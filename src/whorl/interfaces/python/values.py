@@ -1,8 +1,8 @@
-"""What a Python program gives, checked where it enters, and what it gets: workflows and results.
+"""Values of a Python program: what it passes in, with checks, and what it gets back.
 
-Its own types become JSON and are made of it again: dataclasses, TypedDicts, enumerations, and
-models. A model is whatever has `model_validate`, `model_dump` and `model_json_schema`, as
-Pydantic's do; Pydantic itself is never imported.
+The program's own types are converted to JSON and back: dataclasses, TypedDicts, enumerations, and
+models. A model is any class with `model_validate`, `model_dump` and `model_json_schema`, such as
+Pydantic's; Pydantic itself is never imported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
-# A whorl.toml, or what would stand in one.
+# A whorl.toml, or a table with the same content.
 Config: TypeAlias = "FilePath | Mapping[str, object]"
 Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
@@ -93,9 +93,9 @@ class Event:
 class Usage:
     """What was used; `unpriced_calls` had no known price and are not in `cost_usd`.
 
-    `cost_usd` is None where no price is known. It contains `reserved_usd`: what was reserved for
-    calls in doubt, of which nobody knows what they cost. Of the calls of a run, `model_calls` are
-    those of models and agents.
+    `cost_usd` is None if no price is known. It contains `reserved_usd`: what was reserved for
+    calls in doubt, whose cost is unknown. Of the calls of a run, `model_calls` are those of
+    models and agents.
     """
 
     calls: int = 0
@@ -164,9 +164,9 @@ class Result:
         return self.status == "succeeded"
 
     def iterations(self, at: str = "") -> tuple[Iteration, ...]:
-        """The iterations of a loop, with what their steps gave and how they were judged.
+        """The iterations of a loop, with the outputs of their steps and their verdicts.
 
-        `at` says which loop, where there are several.
+        `at` says which loop, if there are several.
         """
         found: tuple[Iteration, ...] = self._past.iterations(at)
         return found
@@ -265,7 +265,7 @@ Runnable: TypeAlias = "Workflow | Definition | FilePath"
 
 
 def plain_value(value: object, place: str) -> Json:
-    """A copy of the value as plain JSON; raises UsageError with the place of what is none."""
+    """Returns a copy of the value as plain JSON; raises UsageError with the place if it is not."""
     try:
         return as_json(to_json(value), place)
     except NotJson as fault:
@@ -275,7 +275,7 @@ def plain_value(value: object, place: str) -> Json:
 
 
 def plain_table(value: object, place: str) -> dict[str, Json]:
-    """The same for a value that must be a mapping; None stands for an empty one."""
+    """Returns the same for a value that must be a mapping; None means an empty one."""
     table = plain_value({} if value is None else value, place)
     if not isinstance(table, dict):
         raise UsageError(f"{place} must be a mapping of names to values, not {value!r:.80}")
@@ -283,7 +283,7 @@ def plain_table(value: object, place: str) -> dict[str, Json]:
 
 
 def dollars(value: float | None, name: str = "budget") -> float | None:
-    """An amount of dollars, if one is given; raises UsageError where it is none."""
+    """Returns an amount of dollars, or None for None; raises UsageError for anything else."""
     if value is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -293,7 +293,7 @@ def dollars(value: float | None, name: str = "budget") -> float | None:
 
 
 def count(value: int | None, name: str, least: int = 1) -> int | None:
-    """A whole number of at least so much, if one is given; raises UsageError where it is none."""
+    """Returns a whole number of at least `least`, or None; raises UsageError for anything else."""
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -304,7 +304,7 @@ def count(value: int | None, name: str, least: int = 1) -> int | None:
 
 
 def text(value: str | None, name: str) -> str:
-    """A text; None stands for an empty one. Raises UsageError for anything else."""
+    """Returns a text, or "" for None. Raises UsageError for anything else."""
     if not isinstance(value, str | None):
         raise UsageError(f"{name} is {value!r:.80}, which is not a text")
     return value or ""
@@ -318,7 +318,7 @@ def is_model(kind: object) -> bool:
 
 
 def fields_of(kind: object) -> dict[str, Any] | None:
-    """The fields of a type with their types; None where it does not tell them."""
+    """Returns the fields of a type with their types, or None if it does not declare them."""
     kind = _bare(kind)
     if is_model(kind):
         own: Mapping[str, Any] = getattr(kind, "model_fields", {})
@@ -329,7 +329,7 @@ def fields_of(kind: object) -> dict[str, Any] | None:
 
 
 def hints_of(thing: object) -> dict[str, Any]:
-    """The types that a class or a function has for its names; those that cannot be read, as Any."""
+    """Returns the types of the names of a class or a function; Any for those it cannot read."""
     try:
         return get_type_hints(thing)
     except (NameError, TypeError, AttributeError):
@@ -339,7 +339,7 @@ def hints_of(thing: object) -> dict[str, Any]:
 
 
 def _bare(kind: object) -> object:
-    """A type without `Required` and the like, and without None where it is one of two."""
+    """Returns a type without `Required` and the like, and without None if it is one of two."""
     while get_origin(kind) in _MARKS:
         kind = get_args(kind)[0]
     if get_origin(kind) in _UNIONS:
@@ -349,7 +349,7 @@ def _bare(kind: object) -> object:
 
 
 def schema_of(kind: object, place: str) -> dict[str, Json]:
-    """The JSON Schema of a type; raises UsageError where JSON cannot hold values of it."""
+    """Returns the JSON Schema of a type; raises UsageError if JSON cannot hold its values."""
     if get_origin(kind) in _MARKS:
         kind = get_args(kind)[0]
     if kind is Any or kind is object:
@@ -406,7 +406,7 @@ def _generic_schema(kind: object, place: str) -> dict[str, Json]:
 
 
 def to_json(value: object) -> object:
-    """A value without types of the program; what JSON cannot hold is left as it is."""
+    """Converts types of the program to plain values; leaves what JSON cannot hold."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     if is_model(type(value)):
@@ -421,7 +421,7 @@ def to_json(value: object) -> object:
 
 
 def from_json(kind: object, value: Any) -> Any:
-    """The value as an instance of the type, as far as the type says how that is made."""
+    """Returns the value as an instance of the type, as far as the type says how to make one."""
     if value is None:
         return None
     kind = _bare(kind)

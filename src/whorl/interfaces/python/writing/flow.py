@@ -1,7 +1,7 @@
 """A workflow in the making: the steps that a function adds to it while it is read once.
 
-Steps stand in blocks. What a step gives is named differently from outside of the loop that it
-stands in, so a name is made for the block that reads it.
+Steps are in blocks. Outside of its loop, the result of a step has another name, so each name is
+made for the block that reads it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Block:
     branch: dict[str, Any] | None = None
 
     def name_of(self, name: str, reader: Block) -> str:
-        """How a step of this block is named in another one."""
+        """Returns the name of a step of this block in another block."""
         block, path = self, name
         readers = set(map(id, reader.chain()))
         while id(block) not in readers:
@@ -74,7 +74,7 @@ class Flow:
     places: dict[str, Span] = field(default_factory=dict)
 
     def register(self, task: TaskFunction) -> None:
-        """A function that steps call by its name."""
+        """Registers a function that steps call by its name."""
         known = self.functions.setdefault(task.name, task)
         if known.function is not task.function:
             raise UsageError(
@@ -84,7 +84,7 @@ class Flow:
             )
 
     def unused(self, wish: str) -> str:
-        """A name that nothing has yet."""
+        """Returns a name that is not used yet."""
         name, number = wish, 1
         while name in self.names:
             number += 1
@@ -93,7 +93,7 @@ class Flow:
         return name
 
     def add(self, wish: str, step: dict[str, Any], kind: object = Any) -> Ref:
-        """Adds a step to the block that is written; gives what the step will give."""
+        """Adds a step to the block that is written; returns a reference to its result."""
         name = self.unused(wish)
         self.block.steps[name] = {key: written(part) for key, part in step.items()}
         self.block.branch = None
@@ -105,7 +105,7 @@ class Flow:
 
     @contextmanager
     def inside(self, inside: Inside, owner: str = "") -> Iterator[Block]:
-        """What is added meanwhile stands in a block of its own."""
+        """Puts the steps that are added meanwhile into a block of their own."""
         block = self.block = Block(self.block, inside, owner)
         try:
             yield block
@@ -118,7 +118,7 @@ _current: ContextVar[Flow | None] = ContextVar("flow", default=None)
 
 
 def current() -> Flow | None:
-    """The workflow that is written at the moment, if one is."""
+    """Returns the workflow that is being written, or None."""
     return _current.get()
 
 
@@ -142,7 +142,7 @@ def writing(flow: Flow) -> Iterator[None]:
 
 
 def _caller() -> FrameType:
-    """The frame of the program that called us."""
+    """Returns the frame of the program that called us."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
         frame = frame.f_back
@@ -156,7 +156,7 @@ def _place() -> Span:
 
 
 def assigned_name(otherwise: str) -> str:
-    """The name that the program gives to what we return: `draft` in `draft = whorl.ask(...)`."""
+    """Returns the name that gets our return value: `draft` in `draft = whorl.ask(...)`."""
     frame = _caller()
     later = (each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti)
     following = next((each for each in later if each.opname != "CACHE"), None)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def adapted(thing: Any) -> Callable[..., Any]:
-    """A function that does what the thing does; raises UsageError where nobody knows how."""
+    """Returns a function that runs the thing; raises UsageError if its kind is unknown."""
     if inspect.isroutine(thing):
         return thing
     if callable(getattr(thing, "ainvoke", None)):

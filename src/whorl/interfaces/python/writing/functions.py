@@ -56,7 +56,7 @@ class TaskFunction:
         return hints_of(self.function)
 
     def assume(self, kind: object) -> None:
-        """The type of the only parameter, where the function does not say it, as no lambda does."""
+        """Sets the type of the only parameter if the function does not declare it (a lambda)."""
         if len(self.parameters) == 1:
             self._hints.setdefault(next(iter(self.parameters)), kind)
 
@@ -69,7 +69,7 @@ class TaskFunction:
         return self._hints.get("return", Any)
 
     def arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """The arguments by name; raises UsageError where they do not fit the function."""
+        """Returns the arguments by name; raises UsageError if they do not fit the function."""
         signature = inspect.Signature(list(self.parameters.values()))
         try:
             bound = signature.bind(*args, **named)
@@ -82,7 +82,7 @@ class TaskFunction:
         return {name: written(value) for name, value in arguments.items()}
 
     def check(self) -> None:
-        """Refuses what a run could not carry out again after a restart."""
+        """Refuses a function that a run could not repeat after a restart."""
         if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
             raise UsageError(
                 f"step {self.name!r} is a generator, of which only parts could be journaled",
@@ -128,7 +128,7 @@ async def _later(result: Any) -> Any:
 
 
 def _plain(function: Any) -> Any:
-    """The function itself, of a method or a partial one."""
+    """Returns the plain function of a method or a partial one."""
     while isinstance(function, partial):
         function = function.func
     function = getattr(function, "__func__", function)
@@ -136,4 +136,4 @@ def _plain(function: Any) -> Any:
 
 
 def _plain_nothing() -> None:
-    """Stands for what has no names around it, such as a built-in function."""
+    """Replaces a callable without names around it, such as a built-in function."""

@@ -100,7 +100,7 @@ class Loop(Generic[S]):
     def until(self, condition: object) -> None:
         """Stops when it is true: an expression, a text of the expression language, or a function.
 
-        A function is a step of the iteration; it is given the state where it has a parameter.
+        A function is a step of the iteration; it receives the state if it has a parameter.
         """
         if callable(condition) and not isinstance(condition, Ref):
             tested: Any = condition if isinstance(condition, Step) else Step(condition, pure=True)

@@ -1,7 +1,7 @@
-"""What a step will give, while a workflow is written: it stands for a value that nobody has yet.
+"""References to the results of steps, while a workflow is written and has no values yet.
 
-Attributes, items, comparisons and arithmetic make expressions of it, and an f-string makes a
-template. Python itself cannot look at the value: whatever would have to is refused, with what to
+Attributes, items, comparisons and arithmetic make expressions of them, and an f-string makes a
+template. Python itself cannot read the value: code that would have to is refused, with what to
 write instead.
 """
 
@@ -121,7 +121,7 @@ def _refuse(ref: Ref, what: str, instead: str) -> NoReturn:
 
 
 def expression(value: object) -> str:
-    """A value as it stands in an expression; of a `Ref`, where it is found."""
+    """Returns a value as an expression writes it; for a `Ref`, its path."""
     if isinstance(value, Ref):
         return str(value._make())
     match to_json(value):
@@ -147,7 +147,7 @@ def kind_of(value: object) -> object:
 
 
 def written(value: object) -> object:
-    """A value with templates instead of what is not known yet."""
+    """Returns a value with templates instead of what is not known yet."""
     if isinstance(value, Ref):
         return template(value)
     if hasattr(type(value), "values_now"):

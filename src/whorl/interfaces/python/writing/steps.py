@@ -141,7 +141,7 @@ def http(url: str, **options: Unpack[HttpOptions]) -> HttpReply:
 
 
 def command(words: Sequence[object] | str, **options: Unpack[CommandOptions]) -> CommandResult:
-    """Runs a command, where the configuration permits it: a list of words, or a shell script."""
+    """Runs a command, if the configuration permits it: a list of words, or a shell script."""
     given = words if isinstance(words, str) else list(words)
     return cast("CommandResult", _add("command", {"run": given}, CommandResult, options))
 

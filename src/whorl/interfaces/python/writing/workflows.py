@@ -148,7 +148,7 @@ class WorkflowFunction(Generic[P, R]):
             tasks.add(task.name, task.call, pure=task.pure)
         built = loading.built(project, self.name, document, places=flow.places, tasks=tasks)
         place = f"{self._function.__module__}:{self._function.__qualname__}"
-        # Who goes on with a run of it finds its functions by that; one inside of another has none.
+        # A program that resumes its runs finds the functions by this; a nested one has none.
         return replace(built, file="" if "." in self._function.__qualname__ else place)
 
     def _written(self) -> tuple[dict[str, Any], Flow]:
