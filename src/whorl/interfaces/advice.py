@@ -66,9 +66,9 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
 
 
 def _after_limit(facts: Mapping[str, Any], run: str) -> str:
-    """The command with which a loop goes on, where it can, and what raises the limit of a new run.
+    """Returns the command that continues a loop, if any, and what raises a new run's limit.
 
-    A run keeps the file that it began with, so that a field there does nothing for it.
+    A run keeps the file that it began with, so a change of a field there has no effect on it.
     """
     fields, budget = facts.get("fields") or _FIELDS, _BUDGETS.get(facts["limit"], "")
     field = fields.get(budget) or fields.get(facts["reason"], "the limit")
@@ -86,7 +86,7 @@ def _after_limit(facts: Mapping[str, Any], run: str) -> str:
 
 
 def way_on(code: str, facts: Mapping[str, Any], run: str) -> list[str]:
-    """The words of the command with which a run goes on after a limit; none where it cannot."""
+    """Returns the words of the command that continues a run after a limit, or [] if it cannot."""
     match facts.get("code", code):
         case "R103" if "loop" in facts:
             return ["continue", run, "--at", facts["loop"], *flags(facts["more"])]
@@ -102,7 +102,7 @@ def way_on(code: str, facts: Mapping[str, Any], run: str) -> list[str]:
 
 
 def command(*words: str) -> str:
-    """A command as a shell takes it; an address is always in quotes."""
+    """Returns a command as a shell takes it; an address is always in quotes."""
     written = [f"'{word}'" if option == "--at" and quote(word) == word else quote(word)
                for option, word in pairwise(("whorl", *words))]  # fmt: skip
     return " ".join(("whorl", *written))
@@ -124,7 +124,7 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
 
 
 def flags(more: Mapping[str, float | None]) -> list[str]:
-    """The flags that raise some budgets by sensible amounts: at least by what is missing."""
+    """Returns the flags that raise budgets by sensible amounts, at least by what is missing."""
     amounts = ((name, more.get(name) or 0.0) for name in _FLAGS)
     return [part for name, much in amounts if much
             for part in (_FLAGS[name], f"+{_amount(name, much)}")]  # fmt: skip
@@ -139,7 +139,7 @@ def _amount(name: str, much: float) -> str:
 
 
 def advised(message: Mapping[str, Any], run: str = "RUN") -> str:
-    """An error or a warning with what to do about it."""
+    """Returns an error or a warning with what to do about it."""
     words, help_ = str(message.get("message", "")), message.get("help")
     if help_ is None:
         help_ = advice(str(message.get("code", "")), message.get("facts"), run)
@@ -147,9 +147,9 @@ def advised(message: Mapping[str, Any], run: str = "RUN") -> str:
 
 
 def with_help(result: dict[str, Any], *, is_kept: bool = True) -> dict[str, Any]:
-    """A result document in which errors and warnings say what to do about them.
+    """Adds to the errors and warnings of a result document what to do about them.
 
-    Of a run that was only tried, nothing `is_kept`.
+    `is_kept` is false for a run that was only tried.
     """
     run = result["run"] if is_kept else ""
     for message in (*result["warnings"], result["error"]):
@@ -159,6 +159,6 @@ def with_help(result: dict[str, Any], *, is_kept: bool = True) -> dict[str, Any]
 
 
 def root_code(error: Mapping[str, Any]) -> str:
-    """The code of what an error comes from in the end: the page about it says most."""
+    """Returns the code of the root cause of an error, whose page says most."""
     cause = error.get("cause")
     return root_code(cause) if isinstance(cause, dict) and cause.get("code") else str(error["code"])

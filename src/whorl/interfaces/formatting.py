@@ -1,6 +1,6 @@
 """Numbers, texts and values as people read them, and how two values differ.
 
-What is only a part says so: of long lists and deep objects it is told how much is left out.
+Long lists and deep objects are cut, and say how much is left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MEASURED_MIN_S = 0.001
 
 
 def seconds(amount: float) -> str:
-    """A duration: 0.4s, 38s, 2m32s, 1h05m, 3d4h."""
+    """Formats a duration: 0.4s, 38s, 2m32s, 1h05m, 3d4h."""
     if amount < 9.95:
         return f"{max(0.0, amount):.1f}s"
     minutes, rest = divmod(round(amount), 60)
@@ -55,12 +55,12 @@ def seconds(amount: float) -> str:
 
 
 def worked(row: RunRow) -> float:
-    """How long a run has worked, in seconds; 0: too short a time to be told."""
+    """Returns how long a run has worked, in seconds, or 0 if the time is too short to show."""
     return row.seconds if row.seconds > _MEASURED_MIN_S else 0.0
 
 
 def clock(at: float) -> str:
-    """A moment in the person's own time; `?` where a store of others holds none."""
+    """Returns a time in the user's time zone, or `?` for an invalid timestamp."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
     except (OverflowError, OSError, ValueError):
@@ -68,7 +68,7 @@ def clock(at: float) -> str:
 
 
 def age(amount: float) -> str:
-    """How long ago something was: 5s, 12m, 3h, 8d."""
+    """Formats how long ago something was: 5s, 12m, 3h, 8d."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if amount >= size:
             return f"{int(amount // size)}{unit}"
@@ -76,7 +76,7 @@ def age(amount: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """A sum of money: cents, of small ones two digits that count, never nothing for something."""
+    """Formats dollars: cents, or two significant digits; a paid amount never shows as $0.00."""
     if 0 < amount < _SMALLEST:
         return f"<${_SMALLEST:.6f}"
     # Sums of the same amounts in another order differ behind what counts; halves are rounded up.
@@ -85,14 +85,14 @@ def dollars(amount: float) -> str:
 
 
 def dollars_if_known(amount: float | None) -> str:
-    """The same, of a sum that may be none, or not a number, where a model has no price."""
+    """Formats dollars, or says that the sum is not known if a model has no price."""
     return "not known" if amount is None or not isfinite(amount) else dollars(amount)
 
 
 def cost_words(usage: RunRow | Spent) -> str:
-    """What something has cost, as far as it is known: `$0.20 + ?` beside calls without a price.
+    """Formats a cost as far as it is known: `$0.20 + ?` if some calls have no price.
 
-    Of a run with calls in doubt: what is known, and what was reserved for them.
+    For a run with calls in doubt, it shows what is known, and what was reserved for them.
     """
     more = " + ?" if usage.unpriced_calls and usage.cost_usd else ""
     reserved, known = getattr(usage, "reserved_usd", 0.0), usage.known_usd
@@ -104,12 +104,12 @@ def cost_words(usage: RunRow | Spent) -> str:
 
 
 def number_if_known(amount: float | None, decimals: int = 2) -> str:
-    """A number that may be none, or not a number, where what it follows from is missing."""
+    """Formats a number, or says that it is not known if its source is missing."""
     return "not known" if amount is None or not isfinite(amount) else f"{amount:.{decimals}f}"
 
 
 def dollars_at_most(amount: float) -> str:
-    """The same, rounded up."""
+    """Formats dollars, rounded up."""
     unit = 10 ** _decimals(amount)
     return dollars(max(ceil(amount * unit - 1e-9) / unit, _SMALLEST))
 
@@ -119,7 +119,7 @@ def _decimals(amount: float) -> int:
 
 
 def used(tokens: int, cost_usd: float) -> str:
-    """The tokens and the money that something took, as far as there were any."""
+    """Formats the tokens and the dollars that something used, each only if there are any."""
     amount = dollars(cost_usd) if cost_usd else ""
     return joined(f"{count(tokens)} tok" if tokens else "", amount)
 
@@ -139,26 +139,26 @@ def count(amount: float) -> str:
 
 
 def allowed(amount: float) -> str:
-    """A sum that somebody set as a limit, with all its digits: $0.50, $0.003."""
+    """Formats a limit in dollars, with all its digits: $0.50, $0.003."""
     return f"${_trimmed(f'{amount:,.9f}')}"
 
 
 def as_much_again(budget: float | None) -> str:
-    """What to add to a budget that is used up: the same again, as the command line takes it."""
+    """Returns what doubles a budget that is used up, as the command line takes it."""
     rounded = float(f"{budget or 0.5:.3g}")
     return f"+{_trimmed(f'{rounded:.9f}')}"
 
 
 def _trimmed(number: str) -> str:
-    """A number with at least two decimals and no needless zeros."""
+    """Returns a number with at least two decimals and no needless zeros."""
     whole, _, part = number.partition(".")
     return f"{whole}.{part.rstrip('0'):0<2}"
 
 
 def score(amount: float | None) -> str:
-    """A score with at least two decimals, and with four where it has more than five.
+    """Formats a score with at least two decimals, and with four if it has more than five.
 
-    None is shown as a rounder number than it is: 0.899999 is not 0.90.
+    No score is shown rounder than it is: 0.899999 is not 0.90.
     """
     if amount is None:
         return ""
@@ -176,13 +176,13 @@ def outside_words(outside: Mapping[str, Json]) -> str:
 
 
 def bare(number: Json) -> str:
-    """A number without needless decimals: 9, 0.5; nothing where there is none."""
+    """Formats a number without needless decimals: 9, 0.5; or "" if it is not a number."""
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
     return f"{number:.6g}" if is_number else ""
 
 
 def difference(now: float | None, before: float | None) -> str:
-    """How much a score has changed: +.22, -.05, +1.50, +.0004; +.00 where it is the same."""
+    """Formats the change of a score: +.22, -.05, +1.50, +.0004; +.00 if it is the same."""
     if now is None or before is None:
         return ""
     # What two decimal numbers differ by is not exact: 0.63 - 0.41 is a little above 0.22.
@@ -214,13 +214,13 @@ def sparkline(scores: Sequence[float | None]) -> str:
 
 
 def line(text: str, width_max: int = 100) -> str:
-    """The text on one line, safe for a terminal, cut where it is too long."""
+    """Returns the text on one line, safe for a terminal, cut if it is too long."""
     words = " ".join(safe(text[: width_max * 8].replace("\n", " ").replace("\r", " ")).split())
     return words if len(words) <= width_max else words[: max(0, width_max - 1)] + "…"
 
 
 def paragraphs(text: str) -> str:
-    """The text with its lines, and nothing in them that could steer a terminal."""
+    """Returns the text with its lines, without control characters in them."""
     return "\n".join(safe(part) for part in text.replace("\r\n", "\n").split("\n"))
 
 
@@ -240,9 +240,9 @@ def table(
     width: int | None = None,
     shrink: Sequence[int] = (),
 ) -> list[str]:
-    """Rows as lines with aligned columns; the columns in `right` are set to the right.
+    """Returns rows as lines with aligned columns; the columns in `right` are right-aligned.
 
-    Where lines would be wider than `width`, the widest of the columns in `shrink` are cut.
+    If lines would be wider than `width`, the widest of the columns in `shrink` are cut.
     """
     cells = [list(row) for row in rows]
     widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
@@ -297,7 +297,7 @@ def value_lines(value: Json, *, whole: bool = False, depth: int = 0) -> Iterator
 
 
 def one_line(value: Json) -> str | None:
-    """A value that needs no more than a line; a text that reads as another value has quotes."""
+    """Returns a value on one line, or None if it needs more; ambiguous texts have quotes."""
     if isinstance(value, str):
         fits = len(value) <= _LINE_MAX and "\n" not in value and "\r" not in value
         return (safe(value) if _is_bare(value) else _json(value)) if fits else None
@@ -332,7 +332,7 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def changes(old: Json, new: Json) -> Iterator[Change]:
-    """How a value differs from another one: objects by key, all others by line and word."""
+    """Yields how a value differs from another one: objects by key, others by line and word."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         is_short = not isinstance(old, str) or not isinstance(new, str)
         yield from _line_changes(_whole(old), _whole(new), is_short=is_short)
@@ -356,7 +356,7 @@ def _whole(value: Json) -> list[str]:
 
 
 def _line_changes(before: list[str], after: list[str], *, is_short: bool) -> Iterator[Change]:
-    """How lines differ; where `is_short`, two that fit on one line stand side by side."""
+    """Yields how lines differ; if `is_short`, two that fit on one line are shown side by side."""
     # Most commands compare nothing.
     from difflib import SequenceMatcher
 
@@ -386,7 +386,7 @@ def _line_changes(before: list[str], after: list[str], *, is_short: bool) -> Ite
 
 
 def _marked_words(old: str, new: str) -> str:
-    """Both lines in one, `[-without-]` and `{+with+}` words; empty where they are too different."""
+    """Returns both lines as one, with `[-without-]` and `{+with+}` words; "" if too different."""
     from difflib import SequenceMatcher
 
     before, after = _WORDS.findall(old), _WORDS.findall(new)
@@ -410,7 +410,7 @@ def _marked_words(old: str, new: str) -> str:
 
 
 def cut(lines: Iterable[str], lines_max: int) -> Iterator[str]:
-    """So many lines, the first and the last of all, and how many are left out between them."""
+    """Yields at most `lines_max` lines, the first and the last, and how many are left out."""
     every = [text if len(text) <= _CUT_AT else f"{text[:_CUT_AT]}…" for text in lines]
     left_out = len(every) - lines_max
     half = lines_max // 2

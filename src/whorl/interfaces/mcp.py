@@ -43,7 +43,7 @@ WAIT_MAX_S = 300.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TYPES = {"file": "string", "list": "array", "files": "array"}
 _TYPES |= {name: name for name in ("string", "number", "integer", "boolean")}
-# What a client is told beside the output of a run that succeeded with a mark.
+# What a client receives beside the output of a run that succeeded with a mark.
 _WARNINGS = {
     "limit": "! limit: a loop ended at its limit before its condition was met",
     "budget": "! budget: a loop ended because of the budget before its condition was met",
@@ -71,12 +71,12 @@ _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
 
 
 class ServedSession(Session):
-    """A session whose runs any server of the project may take up."""
+    """A session whose runs any server of the project may resume."""
 
     _origin = "server"
 
     def served(self, given: dict[str, Any], workflows: Iterable[Workflow]) -> Run:
-        """A run of one of these workflows, by its whole id; of others nothing is told."""
+        """Returns a run of these workflows by its whole id; refuses the ids of all other runs."""
         wanted, files = str(given.get("run", "")), [(w.name, w.file) for w in workflows]
         with suppress(UsageError):
             row = self._opened().store.run(RunId(wanted))
@@ -87,7 +87,7 @@ class ServedSession(Session):
         raise UsageError(words, help="give the whole id, as the call gave it", code="W902")
 
     async def take_up(self, run: Run) -> None:
-        """Goes on with a run of a server that is gone, as one is whose client left."""
+        """Resumes a run whose server is gone, or whose client left."""
         opened = self._opened()
         if opened.store.run(RunId(run.id)).origin == self._origin:
             await opened.driving.take_up(RunId(run.id))
@@ -95,7 +95,7 @@ class ServedSession(Session):
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTools:
-    """The tools of a server: the workflows by name, and what fetches and cancels runs."""
+    """The tools of a server: the workflows by name, and those that fetch and cancel runs."""
 
     session: ServedSession
     workflows: Mapping[str, Workflow]
@@ -182,7 +182,7 @@ async def serve_stdio(project: Project, workflows: Mapping[str, Workflow], wait_
 
 
 def _leave_on_signals(session: ServedSession) -> None:
-    """A signal lets calls end, and then the process; a second one ends it at once.
+    """On a signal, lets calls end and then ends the process; a second signal ends it at once.
 
     The thread that reads standard input cannot be asked to end.
     """
@@ -225,7 +225,7 @@ def _seconds(value: object) -> float:
 def _reply(
     text: str, document: dict[str, Any], *, beside: str = "", is_error: bool = False
 ) -> types.CallToolResult:
-    """An answer; what is said `beside` it is a part of its own, so that the output stays whole."""
+    """Returns an answer; `beside` is a part of its own, so that the output stays whole."""
     whole = json.loads(json.dumps(document))
     parts = [text, beside] if beside else [text]
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=p) for p in parts]

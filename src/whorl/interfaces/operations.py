@@ -1,7 +1,7 @@
-"""What may be done with a project, and the least role for it: one table for every interface.
+"""The operations on a project, and the least role for each: one table for every interface.
 
-HTTP refuses what is not in it, the page is told which operations its token may do, and the
-reference is made of it.
+HTTP refuses what is not in it, the page shows the operations that its token allows, and the
+reference is generated from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Operation:
     is_noted: bool
 
     def routes(self) -> list[tuple[str, str]]:
-        """Its addresses, each with a method."""
+        """Returns its addresses, each with a method."""
         lines = [line.split() for line in self.addresses.splitlines() if line.strip()]
         return [(method, path) for names, *paths in lines for method in names.split(",")
                 for path in paths]  # fmt: skip
@@ -80,7 +80,7 @@ _ROWS: Final[dict[str, tuple[Role, str, str]]] = {
     "save": ("admin", "save a workflow file", "PUT /api/workflows/source"),
     "new file": ("admin", "make a workflow file", "POST /api/workflows"),
 }  # fmt: skip
-# Only on a server with `--edit`; and what the audit does not tell of.
+# Only on a server with `--edit`; and what the audit does not record.
 _EDITING: Final = ("draft", "try", "pin", "save", "new file")
 _SILENT: Final = ("health", "look", "audit", "see broken file", "draft")
 OPERATIONS: Final = {
@@ -96,6 +96,6 @@ def has_role(role: Role, name: str) -> bool:
 
 
 def allowed(role: Role, *, edits: bool = False) -> list[str]:
-    """The operations that a role may do, on a server that writes files or does not."""
+    """Returns the operations that a role may use, on a server that writes files or does not."""
     usable = (name for name, each in OPERATIONS.items() if edits or not each.needs_edit)
     return [name for name in usable if has_role(role, name)]

@@ -1,7 +1,7 @@
 """How far a run has come: the fold over its journal with its steps, which live views share.
 
-It asks nobody for the time and keeps a bounded part of the past, however long the run is; an event
-costs the same however many items run side by side.
+It reads no clock, and keeps a bounded part of the past for a run of any length. An event costs
+the same for any number of items that run side by side.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ATTEMPT = regex(r"#([0-9]+)$")
 
 @dataclass(slots=True)
 class Step:
-    """A task or a gate, as far as it has come; of a branch, which one was taken."""
+    """The progress of a task or a gate; for a branch, also which one was taken."""
 
     address: str
     state: str = "running"
@@ -50,7 +50,7 @@ class Step:
 class Iteration:
     """A finished iteration; `before` is the score of the one before it.
 
-    `shown_score` is the score as tables show it, told apart from what it was measured against.
+    `shown_score` is the score as tables show it; one outside its range has a mark.
     """
 
     number: int
@@ -116,7 +116,7 @@ class LoopProgress(LoopFold):
 
 @dataclass(slots=True)
 class Progress(RunFold[LoopProgress]):
-    """A run as a person would tell about it."""
+    """The progress of a run, as a person would describe it."""
 
     run: str = ""
     workflow: str = ""
@@ -128,7 +128,7 @@ class Progress(RunFold[LoopProgress]):
     waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
     # When the first thing happened inside a loop or a list.
     begun: dict[str, float] = field(default_factory=dict)
-    # By the address of a loop or a list: what lies in its iterations or items.
+    # By the address of a loop or a list: the addresses inside its iterations or items.
     _inside: dict[str, dict[str, None]] = field(default_factory=dict)
     # What has ended and may be let go, the oldest first.
     _past_steps: dict[str, None] = field(default_factory=dict)
@@ -165,7 +165,7 @@ class Progress(RunFold[LoopProgress]):
         return True
 
     def loop_for(self, event: Event, address: str) -> LoopProgress:
-        """The loop that an event is about; what lies in its iterations before is let go."""
+        """Returns the loop of an event; drops what is kept of its earlier iterations."""
         if event.kind not in ("loop.started", "loop.continued"):
             self._forget_inside(address)
         loop = self.loops.get(address)
@@ -178,7 +178,7 @@ class Progress(RunFold[LoopProgress]):
         return loop
 
     def _place(self, address: str, at: float) -> None:
-        """Remembers what an address lies in."""
+        """Remembers an address under each loop and list around it."""
         around = _around(address)
         while around and address not in self._inside.setdefault(around, {}):
             self._inside[around][address] = None
@@ -194,15 +194,15 @@ class Progress(RunFold[LoopProgress]):
             self._past_loops.pop(key, None)
 
     def unseen(self, entries: list[Entry]) -> list[Entry]:
-        """Those of some entries that were not taken in: whoever joins a run may be told twice."""
+        """Returns the entries after `last_seq`. A new watcher may receive an entry twice."""
         return [entry for entry in entries if entry.seq > self.last_seq]
 
     def is_busy(self) -> bool:
-        """Whether any step is under way or about to be tried again."""
+        """Returns whether any step is running or will be retried."""
         return any(step.state in ("running", "retrying") for step in self.steps.values())
 
     def stream(self, address: str, text: str) -> None:
-        """Takes in text that a task has streamed; it is in no journal yet."""
+        """Takes in text that a task has streamed, which is not in the journal yet."""
         step = self.steps.get(_split_attempt(address)[0])
         if step is not None:
             step.text = (step.text + text)[-TEXT_MAX:]
@@ -254,7 +254,7 @@ class Progress(RunFold[LoopProgress]):
     def _let_go(
         self, places: dict[str, Any], past: dict[str, None], address: str, most: int
     ) -> None:
-        """Lists of many items leave many steps and loops; the oldest that have ended are let go."""
+        """Drops the oldest ended steps or loops, since lists of many items leave many of them."""
         past[address] = None
         if len(past) > most:
             oldest = next(iter(past))
@@ -264,18 +264,18 @@ class Progress(RunFold[LoopProgress]):
 
 
 def _around(address: str) -> str:
-    """The loop or list in whose iteration or item an address lies; empty: it lies in none."""
+    """Returns the loop or list of the iteration or item around an address, or "" if none."""
     return address[: max(0, address.rfind("["))]
 
 
 def name_of(address: str) -> str:
-    """The name of what an address names: `review` for `polish[3]/review#2`."""
+    """Returns the name in an address: `review` for `polish[3]/review#2`."""
     tail = address.rpartition("/")[2]
     return unescape(tail.partition("[")[0].partition("#")[0].lstrip(":"))
 
 
 def usage_of(body: dict[str, Json]) -> tuple[int, int, float]:
-    """Calls, tokens and dollars of an event."""
+    """Returns the calls, tokens and dollars of an event."""
     usage: Any = body.get("usage")
     if not isinstance(usage, dict):
         return 0, 0, 0.0

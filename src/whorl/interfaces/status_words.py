@@ -77,7 +77,7 @@ def ending_words(status: str) -> str:
 
 
 def more_words(body: Mapping[str, Any]) -> str:
-    """What a loop is given to go on."""
+    """Returns how much more a loop is given to continue, in words."""
     iterations, cost_usd = body.get("iterations"), body.get("cost_usd")
     parts = [plural(iterations, "more iteration")] if iterations else []
     parts += [f"{dollars(cost_usd)} more"] if cost_usd else []
@@ -86,7 +86,7 @@ def more_words(body: Mapping[str, Any]) -> str:
 
 
 def request_words(request: Request) -> str:
-    """What a person asked or answered, as a clause."""
+    """Returns what a person requested or answered, as a clause."""
     body: Mapping[str, Any] = request.body
     match request.kind:
         case "gate.decided":
@@ -135,12 +135,12 @@ def reason_words(reason: str, stopped_by: str = "") -> str:
 
 
 def exit_words(reason: str, stopped_by: str = "") -> str:
-    """The exit reason as it stands in results, with what decided it."""
+    """Returns the exit reason as results show it, with what decided it."""
     return f"{reason} ({stopped_by})" if stopped_by else reason
 
 
 def condition_words(condition: Condition | None) -> str:
-    """A loop's condition as a person would say it."""
+    """Returns a loop's condition as a person would say it."""
     match condition:
         case None:
             return ""
@@ -178,9 +178,9 @@ def target_of(condition: Condition | None) -> float | None:
 
 
 def forecast_words(forecast: Forecast) -> str:
-    """The forecast in words, or nothing when no call is made.
+    """Returns the forecast in words, or "" if no call is made.
 
-    "At most" is said of money only where something bounds it; anything else is an estimate.
+    It says "at most" of money only if a limit bounds it; anything else is an estimate.
     """
     if forecast.calls == 0:
         return ""
@@ -197,7 +197,7 @@ def forecast_words(forecast: Forecast) -> str:
 
 
 def effects_words(effects: Effects) -> str:
-    """What a workflow would read, write, run and call; nothing where it does nothing outside."""
+    """Returns what a workflow would read, write, run and call, or "" if it has no effects."""
     named = ((verb, getattr(effects, verb)) for verb in ("reads", "writes", "runs", "calls"))
     return "; ".join(f"{verb} {_some(names)}" for verb, names in named if names)
 
@@ -232,7 +232,7 @@ def calls_words(calls: int | None, usual: int | None) -> str:
 
 
 def end_words(row: LoopRow, *, is_stopped: bool) -> str:
-    """Why a loop ended, as a clause; one that `is_stopped` was ended by a person who chose none."""
+    """Returns why a loop ended, as a clause; `is_stopped`: by a person who chose no iteration."""
     if is_stopped and row.exit_reason == "accepted":
         return "a person stopped it"
     return reason_words(row.exit_reason, row.stopped_by)
@@ -241,7 +241,7 @@ def end_words(row: LoopRow, *, is_stopped: bool) -> str:
 def returned_words(
     takes: str, row: LoopRow, iterations: Sequence[IterationRow], *, is_stopped: bool
 ) -> str:
-    """Why a loop returned the iteration that it did, where that can be told."""
+    """Returns why a loop returned the iteration that it did, if that is known."""
     if row.exit_reason == "accepted" and not is_stopped:
         return "which a person accepted"
     own = next((one for one in iterations if one.number == row.returned_iteration), None)
@@ -274,7 +274,7 @@ def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dic
 def verdict_words(
     note: Mapping[str, Json], width_max: int = 60, *, with_reasons: bool = True
 ) -> str:
-    """What was found at the end of an iteration, from its note."""
+    """Returns what was found at the end of an iteration, from its note."""
     error = note.get("error")
     if isinstance(error, dict):
         return line(str(error.get("message", "failed")), width_max)
@@ -285,7 +285,7 @@ def verdict_words(
     words = words or ([str(note["by"])] if note.get("by") else [])
     outside = note.get("outside")
     if isinstance(outside, dict) and outside_words(outside) not in words:
-        # Whatever ended the iteration, a score that does not count must not go unseen.
+        # A score that does not count is always shown, for any end of the iteration.
         words.append(outside_words(outside))
     return line("; ".join(words), width_max)
 
@@ -372,7 +372,7 @@ def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
 
 
 def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str]:
-    """What a dialect says of a run in the loop at `path`; nothing where it has no words for it."""
+    """Returns a dialect's lines about a run in the loop at `path`, or [] if it has none."""
     words: Any = vocabulary if isinstance(vocabulary, dict) else {}
     lines: list[str] = words.get("status") or []
     of_loop = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}

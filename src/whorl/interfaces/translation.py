@@ -71,7 +71,7 @@ class Translator:
 
     @property
     def has_words(self) -> bool:
-        """Whether the dialect has event names of its own."""
+        """Returns whether the dialect has event names of its own."""
         return bool(self._events)
 
     def take(self, entry: Entry) -> list[dict[str, Json]]:
@@ -89,7 +89,7 @@ class Translator:
         return released + self._events_at(moment, facts)
 
     def started(self, at: float) -> list[dict[str, Json]]:
-        """The dialect's events for the beginning of the run, which is made before it is watched."""
+        """Returns the dialect's events for the beginning of the run, before it is watched."""
         return self.take(Entry(1, Event("run.started", "", at)))
 
     def streamed(self, address: str, text: str) -> list[dict[str, Json]]:
@@ -97,14 +97,14 @@ class Translator:
         return self._events_at("streaming", facts | {"run": self._run, "workflow": self._workflow})
 
     def _must_wait(self, event: Event) -> bool:
-        """Whether an event wants to tell of a check that comes only after the iteration."""
+        """Returns whether an event needs a check whose result comes only after the iteration."""
         words = self._events.get("iteration_finished") or {}
         wants = isinstance(words, dict) and "checked" in words.get("fields", {}).values()
         path = self._paths.get(split_iteration(event.address)[0], "")
         return wants and self._checks.get(path) == "between"
 
     def _release(self, event: Event) -> list[dict[str, Json]]:
-        """What waited for the check that this event shows the outcome of."""
+        """Returns the events that waited for the check whose result this event shows."""
         met: bool | None = None
         match event.kind:
             case "run.finished":
