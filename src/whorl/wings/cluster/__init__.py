@@ -1,7 +1,7 @@
-"""The cluster runtime: the machine inside of Temporal, which distributes, recovers and fences.
+"""The cluster runtime: Temporal distributes, recovers and fences the runs.
 
-Temporal's history of a run is the only truth. The journal that people read is derived from it by
-the code that drives the run, and kept in an ordinary store file: the mirror.
+Temporal's history of a run is the only truth. The code that drives the run derives the journal from
+it and keeps it in an ordinary store file, the mirror, which people read.
 """
 
 from whorl.plugins import Wing

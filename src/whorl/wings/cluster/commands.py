@@ -1,4 +1,4 @@
-"""`whorl server worker`: drives the runs of a cluster, and makes their calls."""
+"""`whorl server worker`: drives the runs of a cluster and makes their calls."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _due_runs(
     value: dict[str, Any],
     due: float,
 ) -> dict[str, Any]:
-    """What a schedule starts at a time, by its file as it is here."""
+    """Returns the runs that a schedule starts at a time, by its file on this machine."""
     from whorl.services.runs import USUAL_URL
     from whorl.wings.cluster.messages import id_of, new_beginning
 

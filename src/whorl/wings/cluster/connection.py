@@ -1,4 +1,4 @@
-"""The connection to a server of Temporal: for those who only look, without most of its SDK."""
+"""The connection to a Temporal server; processes that only read load little of its SDK."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What it takes to read what a server keeps."""
+    """A read-only connection: all that reading histories from the server requires."""
 
     service_client: ServiceClient
     namespace: str
@@ -55,9 +55,9 @@ Connection: TypeAlias = "Reader | Client"
 
 
 async def connect_to_read(settings: TemporalSettings) -> Connection:
-    """A connection without a client. Raises StoreError R922 where the server does not answer.
+    """Opens a connection without a client. Raises StoreError R922 if the server does not answer.
 
-    Raises UsageError W908 where the cluster is that of a folder which nobody has trusted.
+    Raises UsageError W908 if the cluster comes from the configuration of an untrusted folder.
     """
     if settings.refused is not None:
         raise settings.refused
@@ -79,12 +79,12 @@ async def connect_to_read(settings: TemporalSettings) -> Connection:
 
 
 async def connect(settings: TemporalSettings) -> Client:
-    """A client of the server. Raises StoreError R922 where it does not answer."""
+    """Connects a client to the server. Raises StoreError R922 if the server does not answer."""
     return client_of(await connect_to_read(settings))
 
 
 def client_of(connection: Connection) -> Client:
-    """A client that uses a connection."""
+    """Returns a client that uses a connection."""
     from temporalio.client import Client
 
     service, namespace = connection.service_client, connection.namespace
@@ -92,7 +92,7 @@ def client_of(connection: Connection) -> Client:
 
 
 class Execution(NamedTuple):
-    """A part of a run that has a history of its own."""
+    """A part of a run that has its own history."""
 
     run: RunId
     execution: str
@@ -107,7 +107,7 @@ def _execution(info: WorkflowExecutionInfo) -> Execution:
 
 
 async def described(connection: Connection, run: RunId) -> DescribeWorkflowExecutionResponse:
-    """What the server says of the newest execution of a run."""
+    """Returns the server's description of the newest execution of a run."""
     asked = DescribeWorkflowExecutionRequest(
         namespace=connection.namespace, execution=WorkflowExecution(workflow_id=run)
     )
@@ -115,7 +115,7 @@ async def described(connection: Connection, run: RunId) -> DescribeWorkflowExecu
 
 
 async def execution_of(connection: Connection, run: RunId) -> Execution | None:
-    """The newest execution of a run; None: the server has none."""
+    """Returns the newest execution of a run, or None if the server has none."""
     try:
         return _execution((await described(connection, run)).workflow_execution_info)
     except RPCError as fault:
@@ -127,7 +127,7 @@ async def execution_of(connection: Connection, run: RunId) -> Execution | None:
 async def executions(
     connection: Connection, query: str, *, most: float = math.inf
 ) -> AsyncIterator[Execution]:
-    """The executions that a query finds, the newest first, at most so many."""
+    """Yields the executions that a query finds, the newest first, at most `most`."""
     asked = ListWorkflowExecutionsRequest(
         namespace=connection.namespace, query=query, page_size=int(min(most, PAGE))
     )
@@ -144,7 +144,7 @@ async def executions(
 async def history(
     connection: Connection, run: str, execution: str, *, wait: bool = False, size: int = PAGE
 ) -> AsyncIterator[list[HistoryEvent]]:
-    """The events of an execution, a page at a time; with `wait`, also those that come."""
+    """Yields the events of an execution by pages; with `wait`, also those that arrive later."""
     token = b""
     while True:
         asked = GetWorkflowExecutionHistoryRequest(
@@ -165,7 +165,7 @@ async def history(
 
 @contextmanager
 def answering(settings: TemporalSettings) -> Iterator[None]:
-    """Gives what goes wrong with the server the code that says so."""
+    """Turns faults of the server into errors with the right code."""
     try:
         yield
     except RPCError as fault:

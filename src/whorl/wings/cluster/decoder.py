@@ -1,7 +1,7 @@
-"""From Temporal's history of an execution to journal entries, by the pilot that the run has, too.
+"""Derives journal entries from Temporal's history, with the same pilot as the run.
 
-The workflow is told what happened in activations, one for each workflow task: signals first, then
-all else. Here the same is made of the events before each workflow task that was completed.
+The workflow receives events in activations, one for each workflow task: signals first, then all
+others. The decoder groups the events before each completed workflow task in the same way.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class Decoder:
         self.beginning: Beginning
         self.pilot: PureDriver
         self.is_ended = False
-        # The execution that goes on with the run.
+        # The execution that continues the run.
         self.next = ""
 
     async def take(self, event: HistoryEvent) -> None:
-        """Takes the next event; most kinds of events say nothing about the run."""
+        """Takes the next event; most kinds do not concern the run."""
         kind = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_")
         about: Any = getattr(event, f"{kind.lower()}_event_attributes")
         match kind:
@@ -109,7 +109,7 @@ class Decoder:
         dropped = set[int]()
         for signal in signals:
             self.pilot.arrive(messages.event_from_json(signal | {"at": 0.0}, self._now))
-            # What a request has ended is not heard any more, though it came at the same time.
+            # Results of what a request has ended are dropped, even if they came at the same time.
             dropped |= self._carry_out(self._now)
         timely = [each for each in arrived if each.number not in dropped]
         at = self._now
@@ -119,7 +119,7 @@ class Decoder:
         self._carry_out(self._now)
 
     def _carry_out(self, at: float) -> set[int]:
-        """Forgets what the machine wants no more; gives the events with which that was begun."""
+        """Drops what the machine no longer wants; returns the numbers of the events behind it."""
         _, others = self.pilot.commands(at, is_full=self._is_full)
         ended = {c.address for c in others if isinstance(c, Cancel)}
         reset = ended | {c.address for c in others if isinstance(c, SetTimer)}
@@ -132,7 +132,7 @@ class Decoder:
         return calls | set(timers.values())
 
     async def _hear(self, about: Any) -> None:
-        """Takes what came of a call, if it is still waited for."""
+        """Takes the outcome of a call, if the run still waits for it."""
         number = about.scheduled_event_id
         address = self._calls.get(number)
         if address is None:
@@ -156,14 +156,14 @@ class Decoder:
 
 
 def underivable(run: str) -> StoreError:
-    """The history was made by another machine than the one that reads it."""
+    """Returns the error for a history that another version of the machine made."""
     words = f"the journal of run {run!r} cannot be derived by this version of Whorl"
     advice = "read it with the version that its workers have; the run itself is not affected"
     return StoreError(words, code="R921", help=advice)
 
 
 def lost(address: str, at: float, cause: BaseException | None) -> Event:
-    """A call of which no worker has told what came of it, or one that a worker got wrong."""
+    """Returns the event for a call whose outcome is unknown, or in which a worker failed."""
     is_left = getattr(cause, "type", "") == _LEFT
     if is_left or isinstance(cause, OutOfTime | CancelledError):
         return Event("task.in_doubt", address, at)

@@ -1,7 +1,7 @@
-"""What runs of a cluster remember for later ones: a workflow of Temporal for each key.
+"""The memory of runs on a cluster: one Temporal workflow for each key.
 
-It lives until somebody forgets what it holds, and costs no worker anything while nobody asks.
-Records are added by signals and read by queries, which see all that was signalled before them.
+It lives until its records are forgotten, and costs workers nothing while it is not used. Runs add
+records by signals and read them by queries, which see all earlier signals.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Record
     from whorl.wings.cluster.messages import Beginning
 
-# All of a memory is one value; Temporal takes 2 MB, or what lies elsewhere.
+# A memory is one value; Temporal takes 2 MB, or values that are stored elsewhere.
 BYTES_MAX = 1_500_000
-# Whoever has changed records asks soon after that whether it was done.
+# A client that has changed records soon queries whether the change was made.
 DONE_MAX = 200
-# How often a memory is told of a record before that is given up, and how long it is left alone
-# after the second time; after that twice as long each time.
+# How often a record is sent to a memory before the run gives up, and the pause after the second
+# try, which doubles after each further one.
 TELL_MAX = 6
 TELL_S = 0.5
 
@@ -66,7 +66,7 @@ class Memory:
 
     @workflow.signal(name=messages.ADD)
     def add(self, record: Any, once: str, keep: int) -> None:
-        """Adds a record, unless that is done already, and lets the oldest go."""
+        """Adds a record, unless it is there already, and removes the oldest above the limit."""
         if self._has(once):
             return
         size = len(json.dumps(record, ensure_ascii=False).encode())
@@ -76,7 +76,7 @@ class Memory:
 
     @workflow.signal(name=messages.AMEND)
     def amend(self, change: dict[str, Any]) -> None:
-        """Changes the records, if nobody has since they were read."""
+        """Changes the records, if no other change was made since they were read."""
         if change["seen"] != self._changes:
             return
         gone = set(change["drops"])
@@ -88,12 +88,12 @@ class Memory:
 
     @workflow.query(name=messages.ALL)
     def all(self) -> dict[str, Any]:
-        """The records, and how often they were changed."""
+        """Returns the records and the number of changes."""
         return {"changes": self._changes, "records": [row[3] for row in self._rows]}
 
     @workflow.query(name=messages.ABOUT)
     def about(self, name: str) -> dict[str, Any]:
-        """How much there is, and whether a record was added, or a change made, under a name."""
+        """Returns the size, the newest record, and whether a record or change `name` is there."""
         return {
             "records": len(self._rows),
             "bytes": sum(row[2] for row in self._rows),
@@ -118,7 +118,7 @@ def _id_of(record: Any) -> str:
 
 
 class Remembering:
-    """The records of a run on their way to memories, one after the other."""
+    """The records that a run sends to memories, one after the other."""
 
     def __init__(self, beginning: Beginning) -> None:
         self._run, self._queue = beginning.run, beginning.queue
@@ -130,14 +130,14 @@ class Remembering:
         return bool(self._records)
 
     def add(self, number: int, event: Event, hidden: list[str]) -> None:
-        """Takes what an entry of the run says is to be remembered, without what is `hidden`."""
+        """Takes the records that an entry of the run adds to memories, without `hidden` texts."""
         redaction = redaction_of(hidden)
         body = event.body if redaction is None else redacted(event.body, redaction)
         records = records_in([replace(event, body=body)])
         self._records += ((f"{self._run} {number}", each) for each in records)
 
     async def tell(self) -> None:
-        """Tells memories of all records."""
+        """Sends all records to their memories."""
         while self._records:
             once, record = self._records[0]
             if not await self._is_kept(once, record):
@@ -147,9 +147,9 @@ class Remembering:
             self._records.pop(0)
 
     async def _is_kept(self, once: str, record: Record) -> bool:
-        """Whether a memory was told of a record; where there is none, one is made."""
+        """Sends a record to its memory, which it creates if needed; returns whether it was sent."""
         name = messages.memory_id(self._queue, record.key)
-        # Where one was lost, nobody waits long for the others.
+        # If one was lost, the wait for the others is short.
         for attempt in range(TELL_MAX if not self._has_lost else 2):
             if attempt > 1:
                 await workflow.sleep(TELL_S * 2 ** (attempt - 2))
@@ -172,17 +172,17 @@ class Remembering:
 
 @dataclass(frozen=True, slots=True)
 class ClusterMemories:
-    """Implements `Memories` on a cluster. Raises StoreError R922 where it does not answer."""
+    """Implements `Memories` on a cluster. Raises StoreError R922 if it does not answer."""
 
     client: Client
     settings: TemporalSettings
 
     async def memory_records(self, key: str) -> list[Json]:
-        """The records under a key, oldest first."""
+        """Returns the records under a key, oldest first."""
         return (await self._read(key))[1]
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
-        """Adds a record and keeps the newest ones; False: it was added before."""
+        """Adds a record and keeps the newest ones; returns False if it was added before."""
         about = await self._ask(key, messages.ABOUT, once) or {}
         if about.get("is_there"):
             return False
@@ -191,7 +191,7 @@ class ClusterMemories:
         return True
 
     async def amend(self, key: str, change: Change, *, keep: int) -> Amendment:
-        """Changes the records under a key in one step, which nobody else comes between."""
+        """Changes the records under a key in one step, without other changes in between."""
         while True:
             seen, records = await self._read(key)
             amendment = await asyncio.to_thread(change, records)
@@ -212,7 +212,7 @@ class ClusterMemories:
             await self.remember(each.key, each.record, once=f"{run} {number}", keep=each.keep)
 
     async def forget(self, key: str) -> int:
-        """Deletes all records under a key; gives how many there were."""
+        """Deletes all records under a key; returns their number."""
         about = await self._ask(key, messages.ABOUT, "")
         if about is None:
             return 0
@@ -221,7 +221,7 @@ class ClusterMemories:
         return int(about["records"])
 
     async def all(self) -> list[tuple[MemoryRow, list[Json]]]:
-        """What is remembered under each key, and the newest record of each."""
+        """Returns a row for each key that has records, with its newest record."""
         found = []
         query = f"WorkflowType = '{messages.MEMORY}' AND ExecutionStatus = 'Running'"
         with answering(self.settings):
@@ -236,7 +236,7 @@ class ClusterMemories:
         return found
 
     async def begun(self, beginning: Beginning) -> Beginning:
-        """The same start of a run, with what its loops remember from earlier ones."""
+        """Returns the beginning with the records that its loops have from earlier runs."""
         recalled = {key: await self.memory_records(key) for key in beginning.memory_keys()}
         memory = {key: records for key, records in recalled.items() if records}
         if not memory:
@@ -246,12 +246,12 @@ class ClusterMemories:
         return replace(beginning, first=[first, *rest])
 
     async def _read(self, key: str) -> tuple[int, list[Json]]:
-        """How often the records were changed, and all of them."""
+        """Returns the number of changes and all records."""
         found = await self._ask(key, messages.ALL) or {"changes": 0, "records": []}
         return found["changes"], found["records"]
 
     async def _ask(self, key: str, query: str, *given: str) -> dict[str, Any] | None:
-        """What a memory says; None: there is none under this key."""
+        """Queries the memory of a key; returns None if the key has no memory."""
         handle = self.client.get_workflow_handle(self._id(key))
         how = QueryRejectCondition.NOT_OPEN
         try:
@@ -267,7 +267,7 @@ class ClusterMemories:
         return found
 
     async def _tell(self, key: str, signal: str, *given: Any) -> None:
-        """Tells the memory under a key, which is made where there is none."""
+        """Sends a signal to the memory of a key; creates the memory if needed."""
         with answering(self.settings):
             await self.client.start_workflow(
                 messages.MEMORY,

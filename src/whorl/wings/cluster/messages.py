@@ -1,4 +1,4 @@
-"""What executions, activities and signals are given: plain JSON, with nothing that is usual."""
+"""The inputs of executions, activities and signals: plain JSON, without default values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EVENTS_MAX = 8_000
 # after so many of them, so that none takes long, is lost as a whole, or makes a history too long.
 INTENTS_MAX = 150
 HEARTBEAT_S = 10.0
-# The kinds of tasks that have effects with whatever inputs, and the calls that one counts as.
+# The kinds of tasks that have effects for all inputs, and the calls that each counts as.
 EFFECTS = {"ask": 1, "judge": 1, "agent": 1, "tool": 1}
 EFFECTS |= {"http": 1, "connector": 1, "run": 1, "javascript": 1, "memory": 0, "file_write": 0}
 # Temporal takes names of 1,000 bytes.
@@ -59,16 +59,15 @@ _PLANS: dict[str, Plan] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What an execution is started with.
+    """The input of an execution.
 
-    The first one of a run has its `first` events alone; one that goes on has the `state` after
-    `seq` entries with this hash, and the id of the execution `before`, unless that one named it.
-    A fork also has the entries of its `past`. It is driven by a machine that can do what the one
-    of version `behaviour` did, and handed on after `events_max` events; a worker makes
-    `intents_max` intents for it at a stretch, or any number (0). `effects` are the kinds of
-    tasks whose intents need no worker. `queue` takes calls, unless `queues` has another one for
-    their kind. `rate` is how much faster than the server's its time goes from `epoch` on: tests are
-    in a hurry.
+    The first one of a run has its `first` events alone. A later one has the `state` after `seq`
+    entries with this hash, and the id of the execution `before`, unless that one names this one. A
+    fork also has the entries of its `past`. A machine that supports version `behaviour` drives it
+    and hands it over after `events_max` events. A worker makes `intents_max` intents for it at a
+    stretch, or any number (0). `effects` are the kinds of tasks whose intents need no worker.
+    `queue` takes calls, unless `queues` has another one for their kind. `rate` is how much faster
+    than the server's clock its time runs after `epoch`; only tests set it.
     """
 
     run: str
@@ -104,7 +103,7 @@ class Beginning:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """What a later version has added to it does not concern this one."""
+        """Reads a beginning; fields that a later version has added are ignored."""
         known = {each.name for each in fields(cls)}
         return cls(**{name: part for name, part in value.items() if name in known})
 
@@ -122,7 +121,7 @@ class Beginning:
     def go_on(
         self, pilot: PureDriver, *, before: str = "", first: tuple[Event, ...] = ()
     ) -> Beginning:
-        """What the execution is started with that goes on from here, with this machine."""
+        """Returns the input of the execution that continues this one from the machine's state."""
         return replace(
             self,
             behaviour=BEHAVIOUR,
@@ -138,18 +137,18 @@ class Beginning:
         )
 
     def memory_keys(self) -> list[str]:
-        """The keys under which loops of its workflow remember across runs."""
+        """Returns the keys under which loops of the workflow remember across runs."""
         loops = plan_of(self.digest, self.workflow).loops.values()
         memories = [loop.memory for loop in loops if loop.memory is not None]
         return list(dict.fromkeys(each.key for each in memories if each.across_runs))
 
     @property
     def run_queue(self) -> str:
-        """Runs and their calls wait for workers that know the version that the run began with."""
+        """The queue of the run: its workers know the version that the run began with."""
         return run_queue(self.queue, self.behaviour)
 
     def time(self, now: float) -> float:
-        """The time of the run."""
+        """Returns the time of the run."""
         return now if self.rate == 1.0 else self.epoch + (now - self.epoch) * self.rate
 
 
@@ -158,19 +157,19 @@ def run_queue(queue: str, behaviour: int = BEHAVIOUR) -> str:
 
 
 def memory_id(queue: str, key: str) -> str:
-    """The id of the workflow that holds what is remembered under a key."""
+    """Returns the id of the workflow that holds the memory of a key."""
     is_short = len(key.encode()) <= _KEY_MAX
     name = key if is_short else f"sha256/{hashlib.sha256(key.encode()).hexdigest()}"
     return f"{MEMORY}/{queue}/{name}"
 
 
 def id_of(key: str) -> RunId:
-    """The id of the one run that is ever started with a key."""
+    """Returns the id of the one run that can have this key."""
     return RunId(f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}")
 
 
 def ways(settings: TemporalSettings) -> dict[str, Any]:
-    """Which workers do what for a run."""
+    """Returns which queues, kinds of tasks and limits a run has."""
     return {
         "queue": settings.queue,
         "queues": dict(settings.queues),
@@ -192,7 +191,7 @@ def new_beginning(
     url: str,
     origin: str,
 ) -> Beginning:
-    """What the first execution of a run is started with. Raises UsageError W920."""
+    """Builds the input of a run's first execution. Raises UsageError W920."""
     workflow, given = without_defaults(workflow, start.input)
     encoded = to_json(workflow)
     digest = content_hash(encoded)
@@ -228,7 +227,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(value: dict[str, Any], now: float = 0.0) -> Event:
-    """An event; one without a time happens `now`."""
+    """Returns the event of a document; an event without a time gets `now`."""
     return Event(value["kind"], value["address"], value["at"] or now, value["body"])
 
 
@@ -242,11 +241,11 @@ def timer_of(name: str) -> tuple[str, float]:
 
 
 def unusual(item: Any) -> dict[str, Any]:
-    """The fields of an object that are not what they usually are."""
+    """Returns the fields of an object that differ from their defaults."""
     found = {}
     for each in fields(item):
         value = getattr(item, each.name)
-        # What has no default is never as usual.
+        # A field without a default is always included.
         usual = each.default_factory() if each.default_factory is not MISSING else each.default
         if value != usual:
             found[each.name] = value
@@ -261,14 +260,14 @@ def plan_of(digest: str, workflow: Json) -> Plan:
     return _PLANS[digest]
 
 
-# What a workflow needs that workers on several machines do not have by themselves.
+# The requirements of a workflow that workers on several machines may not meet.
 
 # Workers share no disk: these tasks work in a folder.
 OF_FOLDERS = frozenset({"run", "agent", "file_glob", "file_read", "file_write"})
 
 
 def check_runnable(plan: Plan, settings: TemporalSettings) -> None:
-    """Refuses a workflow with the line that is missing. Raises UsageError W920."""
+    """Checks that the cluster can run a workflow. Raises UsageError W920 with the missing line."""
     for key, task in plan.tasks.items():
         place = key.partition(":")[2] or key
         has_files = any(name in ("images", "files") for name, _ in task.inputs.entries)

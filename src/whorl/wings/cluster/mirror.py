@@ -1,4 +1,4 @@
-"""The mirror: what people read of the runs of a cluster, in an ordinary store file.
+"""The mirror: the runs of a cluster in an ordinary store file, which people read.
 
 All of it is derived from the histories that the server keeps, so it can be deleted at any time.
 Several processes may bring the same entries at the same time: each is written once.
@@ -52,10 +52,10 @@ _RUNS = f"WorkflowType = '{messages.RUN}'"
 
 @dataclass(eq=False)
 class Mirror:
-    """Brings runs into a store; `heard` is told of entries that are new there, and `brought` of
-    runs of which somebody, here or elsewhere, has written some.
+    """Brings runs into a store.
 
-    `redacted` takes the operator's secrets out of what was not fed, or not by a worker.
+    `heard` receives the entries that are new in the store. `brought` receives a run after this or
+    another process has written entries of it. `redacted` removes the operator's secrets.
     """
 
     server: Connection
@@ -67,16 +67,16 @@ class Mirror:
     _next: dict[RunId, int] = field(default_factory=dict)
 
     async def stale_runs(self, limit: int, since: float) -> list[RunId]:
-        """The runs of which more may come: the newest that have not ended, or have ended since."""
+        """Returns the newest runs that are open, or ended after `since`, and may have more."""
         ended = datetime.fromtimestamp(since, UTC).isoformat()
         query = f"{_RUNS} AND (ExecutionStatus = 'Running' OR CloseTime >= '{ended}')"
         found = executions(self.server, query, most=limit)
         return [each.run async for each in found if self._is_stale(each)]
 
     def _is_stale(self, execution: Execution) -> bool:
-        """Whether more of a run may come than is here, or was until it was deleted here.
+        """Whether the server may have more of a run than the store has, or had before deletion.
 
-        One that was deleted here comes again when it goes on.
+        A run that was deleted here returns when it resumes.
         """
         if execution.ended_at is None:
             return True
@@ -91,9 +91,9 @@ class Mirror:
         return pruned.get(execution.run, -math.inf) >= execution.started_at
 
     async def lag(self) -> tuple[int, float]:
-        """How many runs have ended and are not here to their end, and when the first of them did.
+        """Returns how many ended runs are not complete here, and when the first of them ended.
 
-        Of those that have not ended there is always more to come.
+        Runs that have not ended do not count.
         """
         query = f"{_RUNS} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
         listed = [each async for each in executions(self.server, query) if self._is_stale(each)]
@@ -101,7 +101,7 @@ class Mirror:
         return len(ends), min(ends, default=0.0)
 
     async def bring_all(self) -> None:
-        """Brings all that is new of all runs, and the schedules."""
+        """Brings all new entries of all runs, and the schedules."""
         stale, pruned = [], self.store.pruned_runs()
         async for execution in executions(self.server, _RUNS):
             pruned.pop(execution.run, None)
@@ -112,7 +112,7 @@ class Mirror:
         places = asyncio.Semaphore(AT_ONCE)
 
         async def brought(run: RunId) -> StoreError | None:
-            """Why a run cannot be read here, which others have another key for."""
+            """Brings a run; returns the fault if it cannot be read with this key."""
             async with places:
                 try:
                     await self.bring(run)
@@ -129,16 +129,16 @@ class Mirror:
         await self.bring_schedules()
 
     async def bring_rest(self, run: RunId) -> None:
-        """Brings what is new of a run, and reads nothing again of one that is here to its end."""
+        """Brings the new entries of a run; a run that is complete here is not read again."""
         about = await execution_of(self.server, run)
         if about is not None and self._is_stale(about):
             await self.bring(run)
 
     async def bring(self, run: RunId, *, wait: bool = False) -> Decoder | None:
-        """Brings all that is new of a run; with `wait`, also what comes, until it has ended.
+        """Brings all new entries of a run; with `wait`, also later ones, until it has ended.
 
-        Gives the decoder of its last execution; None: the server has no such run, or it was
-        deleted here.
+        Returns the decoder of its last execution, or None if the server has no such run or the
+        store has deleted it.
         """
         unread, decoder = await self._unread(run), None
         while unread:
@@ -158,7 +158,7 @@ class Mirror:
         return Decoder(self.server.data_converter, self.server.namespace, run)
 
     async def bring_schedules(self) -> None:
-        """Brings the schedules; where there are none, and never were, nothing is imported."""
+        """Brings the schedules; imports their code only if there are or were any."""
         asked = ListSchedulesRequest(namespace=self.server.namespace, maximum_page_size=1)
         page = await self.server.workflow_service.list_schedules(asked, retry=True)
         if page.schedules or ScheduleTable(self.store).all():
@@ -167,7 +167,7 @@ class Mirror:
             await schedules.bring_schedules(client_of(self.server), self.store)
 
     async def _unread(self, run: RunId) -> list[str]:
-        """The executions from the one on that has the first entry that is not here."""
+        """Returns the executions from the one with the first missing entry on."""
         about, known = await execution_of(self.server, run), self.last_seq(run)
         if about is None or (not known and self._is_pruned(about)):
             return []
@@ -185,10 +185,10 @@ class Mirror:
         return unread
 
     async def _keep(self, decoder: Decoder) -> None:
-        """Writes the entries that are not here yet.
+        """Writes the entries that the store lacks.
 
-        A run that remembers for later ones has ended when all of that is kept: its execution has
-        ended then, too, and whoever starts another run because this one is over finds it.
+        The end of a run with a memory is written after its execution has ended: by then its records
+        are kept, and the next run finds them.
         """
         pilot, run = decoder.pilot, RunId(decoder.beginning.run)
         if pilot.machine.done and not decoder.is_ended and decoder.beginning.memory_keys():
@@ -217,7 +217,7 @@ class Mirror:
             return
 
     def _clean(self, event: Event) -> Event:
-        """Intents are made by workflows, too, which know no secrets of an operator."""
+        """Redacts intents: workflows also make them, and do not know the operator's secrets."""
         if event.kind != "task.started":
             return event
         return replace(event, body=cast("dict[str, Json]", self.redacted(event.body)))
@@ -258,7 +258,7 @@ class Mirror:
             await self.store.create(made, *past, *events)
 
     def last_seq(self, run: RunId) -> int:
-        """The last entry of a run that is here; 0: there is none."""
+        """Returns the number of a run's last entry in the store, or 0 if it has none."""
         try:
             return self.store.run(run).last_seq
         except UsageError:
@@ -266,7 +266,7 @@ class Mirror:
 
 
 async def _to_its_end(work: Coroutine[None, None, None]) -> None:
-    """Does something whole, also for those who leave meanwhile: a claim must be given back."""
+    """Finishes the work even if its caller is cancelled: a claim must be released."""
     working = asyncio.ensure_future(work)
     try:
         await asyncio.shield(working)

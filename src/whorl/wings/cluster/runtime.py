@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from whorl.wings.cluster.connection import Connection
 
 
-# How long somebody waits for a worker who tells what has become of a start or a request.
+# How long a client waits for a worker to confirm a start or a request.
 PATIENCE_S = 30.0
-# How long a run that should have gone on by now is looked at.
+# How long to watch a run that should have continued by now.
 LATE_S = 2.0
 
 
@@ -65,7 +65,7 @@ class TemporalRuntime:
     redacted: Callable[[Json], Json] = lambda value: value
     watcher: Watcher | None = None
     check: Callable[[Sequence[Event]], None] = lambda requests: None
-    # Whether somebody wants to see what the calls of a run stream.
+    # Whether a client watches what the calls of a run stream.
     is_watched: Callable[[RunId], bool] = lambda run: True
     origin: str = ""
     url: str = ""
@@ -79,7 +79,7 @@ class TemporalRuntime:
         self._stopping = asyncio.Event()
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
-        """Makes a run, durably, which workers drive; False: a run with this key exists already."""
+        """Creates a durable run for workers to drive; False if a run with this key exists."""
         run = id_of(start.key) if start.key else new_run_id(time.time())
         beginning = messages.new_beginning(
             run,
@@ -99,13 +99,13 @@ class TemporalRuntime:
 
     async def _await_start(self, run: RunId, *, is_new: bool) -> None:
         if not is_new:
-            # It may have been deleted here, and is wanted again.
+            # It may have been deleted here; the new start brings it back.
             await self.store.forget_pruned([run])
         self.following.keep(run)
         await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
 
     async def _begin(self, beginning: Beginning, *, is_again: bool = False) -> bool:
-        """Starts an execution; False: there is, or was, one of this run."""
+        """Starts an execution; returns False if the run has, or had, one."""
         policy = WorkflowIDReusePolicy
         try:
             await self.client.start_workflow(
@@ -122,7 +122,7 @@ class TemporalRuntime:
     async def drive(
         self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
     ) -> str:
-        """Asks for these requests, then follows the run until it rests; gives its status."""
+        """Sends these requests, then follows the run until it rests; returns its status."""
         self.check(requests)
         for event in requests:
             await self.request(run, event)
@@ -138,13 +138,13 @@ class TemporalRuntime:
         return "stopped"
 
     def _is_at_rest(self, row: RunRow) -> bool:
-        """Whether nothing happens before somebody asks for it: calls of a paused run go on."""
+        """Whether the run waits for a request; a paused run first finishes its calls."""
         if row.status == "paused":
             return not fold(self.store, row.id).machine.in_flight()
         return row.status != "running"
 
     async def request(self, run: RunId, event: Event) -> bool:
-        """Brings a request to a run; it stands in the journal when this returns."""
+        """Sends a request to a run; returns when the request is in the journal."""
         wanted = event.body.get("request")
 
         def is_there() -> bool:
@@ -162,7 +162,7 @@ class TemporalRuntime:
         return True
 
     async def _signal(self, run: RunId, event: Event) -> bool:
-        """Tells the execution of a run; False: it has ended."""
+        """Signals the execution of a run; returns False if it has ended."""
         try:
             handle = self.client.get_workflow_handle(run)
             await handle.signal(messages.ASK, messages.event_to_json(event))
@@ -173,7 +173,7 @@ class TemporalRuntime:
         return True
 
     async def _reopen(self, run: RunId, event: Event) -> bool:
-        """Goes on with a run that has ended; False: somebody else was quicker."""
+        """Resumes a run that has ended; returns False if another client was quicker."""
         about = await execution_of(self.client, run)
         decoder = await self.mirror.bring(run)
         if about is None or decoder is None:
@@ -184,7 +184,7 @@ class TemporalRuntime:
         return await self._begin(again, is_again=True)
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
-        """Makes a run that redoes an iteration of another one; False: one with its key exists."""
+        """Creates a run that redoes an iteration of another one; False if its key exists."""
         now = time.time()
         run = id_of(fork.key) if fork.key else new_run_id(now)
         with answering(self.settings):
@@ -215,12 +215,12 @@ class TemporalRuntime:
         return run, is_new
 
     async def refresh(self, run: RunId | None = None) -> None:
-        """Brings what is new of a run, or of all, into the store."""
+        """Brings new entries of a run, or of all runs, into the store."""
         with answering(self.settings):
             await (self.mirror.bring_all() if run is None else self.mirror.bring_rest(run))
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
-        """The entries of a run as they come, until it ends or waits for a person."""
+        """Yields the entries of a run as they come, until it ends or waits for a person."""
         async with self.following.followed(run) as following:
             while not self._stopping.is_set():
                 is_over, version = following.done(), self.store.version()
@@ -238,11 +238,11 @@ class TemporalRuntime:
         return messages.plan_of(content_hash(encoded), encoded)
 
     def is_asleep(self, run: RunId) -> bool:
-        """No run that is only followed takes room."""
+        """Returns True: a run that is only followed uses no slot."""
         return True
 
     def drain(self, *, by_person: bool = False) -> int:
-        """Follows no run any longer; workers go on with them."""
+        """Stops following runs; workers keep driving them."""
         self._stopping.set()
         return 0
 
@@ -250,7 +250,7 @@ class TemporalRuntime:
         self._stopping.set()
 
     async def _await_entry(self, run: RunId, is_there: Callable[[], bool]) -> None:
-        """Waits until a worker has told of what was asked of it."""
+        """Waits until the request of this client shows in the mirror. Raises StoreError R922."""
         deadline = time.monotonic() + self.patience_s
         while not is_there():
             async with self.following.followed(run) as following:
@@ -268,28 +268,28 @@ class TemporalRuntime:
         return StoreError(words, code="R922", help=advice)
 
 
-# Who follows which runs of a cluster: each is brought into the mirror once for all who want it.
+# Following runs of a cluster: each is brought into the mirror once for all its followers.
 
-# Whoever waits for news looks at the store that often, too, which others may have written to.
+# A waiting client also reads the store this often: other processes may have written to it.
 NEWS_S = 0.5
-# How often a server looks for runs that others have started, and how many it follows.
+# How often a server looks for runs of other clients, and how many it follows.
 LOOK_S = 1.0
 FOLLOWED_MAX = 500
-# How often what tasks stream is looked at.
+# How often the streamed text of tasks is read.
 STREAM_S = 0.2
-# How late a server may tell that a run has ended.
+# How late a server may report the end of a run.
 LAG_S = 15.0
 log = logging.getLogger("whorl")
 
 
 @dataclass(eq=False)
 class Following:
-    """Brings what comes of runs; the `watcher` is told what their tasks stream."""
+    """Brings new entries of runs; passes the text that their tasks stream to `watcher`."""
 
     mirror: Mirror
     watcher: Watcher | None
     is_watched: Callable[[RunId], bool]
-    # What is set when something of a run is brought.
+    # The events to set when new entries of a run are brought.
     _news: dict[RunId, asyncio.Event] = field(default_factory=dict)
     _following: dict[RunId, tuple[int, asyncio.Task[None]]] = field(default_factory=dict)
     # The runs that `follow_all` has joined those who follow them; None: it is not asked to.
@@ -301,9 +301,9 @@ class Following:
 
     @asynccontextmanager
     async def followed(self, run: RunId) -> AsyncIterator[asyncio.Task[None]]:
-        """Brings what comes of a run, once for all who want it, by a task that ends with it.
+        """Brings new entries of a run by one task for all callers, which ends with the run.
 
-        Raises what has kept the task from doing so.
+        Raises the fault that ended the task.
         """
         task = self._join(run)
         try:
@@ -314,7 +314,7 @@ class Following:
             await self._leave(run)
 
     async def news(self, run: RunId) -> None:
-        """Waits until something of a run was brought, or it is followed no longer; not for long."""
+        """Waits briefly until new entries of a run are brought, or nothing follows it any more."""
         with suppress(TimeoutError):
             async with asyncio.timeout(NEWS_S):
                 await self._news.setdefault(run, asyncio.Event()).wait()
@@ -324,7 +324,7 @@ class Following:
             self._news.pop(run).set()
 
     async def follow_all(self) -> None:
-        """Brings what comes of all runs, until it is cancelled."""
+        """Brings new entries of all runs, until it is cancelled."""
         kept = self._kept = set()
         since = 0.0
         try:
@@ -349,13 +349,13 @@ class Following:
             await asyncio.gather(*map(self._leave, kept), return_exceptions=True)
 
     def keep(self, run: RunId) -> None:
-        """Where all runs are followed, follows this one to its end."""
+        """Follows this run to its end, if all runs are followed."""
         if self._kept is not None and run not in self._kept | self._unreadable:
             self._kept.add(run)
             self._join(run)
 
     async def _part(self, run: RunId) -> None:
-        """Follows a run no longer that has ended, or that cannot be read."""
+        """Stops following a run that has ended or cannot be read."""
         fault = self._following[run][1].exception()
         if fault is not None:
             self._unreadable.add(run)
@@ -393,7 +393,7 @@ class Following:
             self._tell(run)
 
     async def _stream(self, run: RunId) -> None:
-        """Tells the watcher what tasks of a run stream, as long as it goes on."""
+        """Passes the text that tasks of a run stream to the watcher, until the run ends."""
         server, shown = self.mirror.server, dict[str, str]()
         while self.watcher is not None:
             await asyncio.sleep(STREAM_S)
@@ -413,9 +413,9 @@ class Following:
 async def _streamed(
     server: Connection, run: RunId, about: DescribeWorkflowExecutionResponse
 ) -> dict[str, str]:
-    """The texts of the calls that are under way, by their addresses.
+    """Returns the streamed texts of the running calls, by their addresses.
 
-    Their heartbeats carry the end of it, and cost no history.
+    Their heartbeats carry the end of the text, which adds nothing to the history.
     """
     texts = {}
     for call in about.pending_activities:
@@ -428,7 +428,7 @@ async def _streamed(
 
 
 def _new_part(before: str, text: str) -> str:
-    """What has been streamed since; only the end of it is known."""
+    """Returns the text that is new since `before`; only the end of the text is known."""
     if text.startswith(before):
         return text[len(before) :]
     size = next((n for n in range(len(text), 0, -1) if before.endswith(text[:n])), 0)

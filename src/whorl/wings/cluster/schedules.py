@@ -1,8 +1,8 @@
-"""Schedules as Temporal has them: its server fires them, and workers start their runs.
+"""Schedules on Temporal: its server fires them, and workers start their runs.
 
-A firing is a short workflow: it has a worker read the file as it is then, starts the run under the
-key that is made of the schedule and the time, and stays until that has ended, so that the server
-knows of overlaps. What people read of schedules is mirrored into the tables of a store.
+A firing is a short workflow. A worker reads the file, and the firing starts the run under a key
+made of the schedule and the time. It stays open until the run has ended, so that the server detects
+overlaps. The tables of a store mirror the schedules for people to read.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _OVERLAPS = {
 
 
 def _spec(rule: Mapping[str, Json]) -> ScheduleSpec:
-    """When a schedule is due, as the server has it; of both days of cron, one may be enough."""
+    """Returns when a schedule is due, as Temporal's specification; cron may match either day."""
     known = rule_of(rule)
     if isinstance(known, Interval):
         every = timedelta(seconds=known.every_s)
@@ -81,7 +81,7 @@ def _listed(values: Iterable[int]) -> str:
 
 @workflow.defn(name=messages.FIRING)
 class Fire:
-    """What the server starts when a schedule is due; its memo tells what came of it."""
+    """The workflow that the server starts when a schedule is due; its memo has the outcome."""
 
     @workflow.run
     async def run(self, schedule: dict[str, Any], queue: str) -> None:
@@ -126,12 +126,12 @@ class Fire:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSchedules(ScheduleTable):
-    """The schedules of a namespace, mirrored in a store, whose own are those of triggers."""
+    """The schedules of a namespace, mirrored in a store; the store's own are those of triggers."""
 
     settings: TemporalSettings
 
     async def add(self, schedule: ScheduleRow) -> None:
-        """Raises UsageError where the name is taken."""
+        """Adds a schedule. Raises UsageError if the name is taken."""
         late_s = BACKFILL_S if schedule.backfill else LATE_S
         action = ScheduleActionStartWorkflow(
             messages.FIRING,
@@ -173,9 +173,9 @@ class ClusterSchedules(ScheduleTable):
 
 
 async def bring_schedules(client: Client, store: SqliteStore, *names: str) -> None:
-    """Mirrors what the server knows of schedules, and what came of their last times.
+    """Mirrors the server's schedules and the outcomes of their last times.
 
-    Its lists are a little late, so that what is known otherwise is asked for, too.
+    The server's lists lag a little, so it also asks for the schedules that are known otherwise.
     """
     table = ScheduleTable(store)
     listed = [each.id async for each in await client.list_schedules()]

@@ -1,4 +1,4 @@
-"""The cluster of a project: its runtime with the mirror, its memories, what it lacks."""
+"""The cluster of a project: its runtime with the mirror, its memories, and its findings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INSTALL = "install it with `pip install 'whorl[temporal]'`"
 
 
 def check_installed() -> None:
-    """Refuses to go on without the package of the cluster. Raises UsageError W920."""
+    """Checks that the package of the cluster is installed. Raises UsageError W920."""
     if find_spec("temporalio") is None:
         words = 'the package temporalio is not installed, and [runtime] kind is "temporal"'
         raise UsageError(words, help=INSTALL, code="W920")
@@ -51,7 +51,7 @@ async def open_cluster(
     origin: str,
     url: str,
 ) -> AsyncIterator[Runtime]:
-    """The runtime of a cluster; for a server it follows all runs."""
+    """Opens the runtime of a cluster; the runtime of a server follows all runs."""
     check_installed()
     from whorl.wings.cluster.connection import connect
     from whorl.wings.cluster.runtime import TemporalRuntime
@@ -78,19 +78,19 @@ async def open_cluster(
 
 
 def refresh_mirror(project: Settings, path: Path, registry: Registry) -> None:
-    """Brings all that is new into a mirror, for those who only look."""
+    """Brings all new entries into a mirror, for processes that only read."""
     _with_mirror(project, path, registry, lambda mirror: mirror.bring_all())
 
 
 def mirror_lag(project: Settings, path: Path, registry: Registry) -> tuple[int, float]:
-    """How many runs have ended of which a mirror has not all, and when the first of them did."""
+    """Returns how many ended runs a mirror lacks in part, and when the first of them ended."""
     return _with_mirror(project, path, registry, lambda mirror: mirror.lag())
 
 
 def _with_mirror(
     project: Settings, path: Path, registry: Registry, work: Callable[[Mirror], Awaitable[T]]
 ) -> T:
-    """What is done with a mirror, in a thread of its own."""
+    """Runs `work` with a mirror, in a separate thread."""
     check_installed()
     settings, secrets = project.runtime.temporal, project.secrets()
 
@@ -113,12 +113,12 @@ def _with_mirror(
 
 
 def cluster_memory(settings: TemporalSettings) -> list[tuple[MemoryRow, list[Json]]]:
-    """What runs of a cluster remember under each key, and the newest record of each."""
+    """Returns a row for each key in the cluster's memory, with its newest record."""
     return asyncio.run(_with_memories(settings, lambda memories: memories.all()))
 
 
 def forget_on_cluster(settings: TemporalSettings, key: str) -> int:
-    """Deletes what runs of a cluster remember under a key; gives how many records there were."""
+    """Deletes the cluster's records under a key; returns their number."""
     return asyncio.run(_with_memories(settings, lambda memories: memories.forget(key)))
 
 
@@ -133,7 +133,7 @@ async def _with_memories(
 
 
 async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, str]]:
-    """What a cluster needs, whether it has it, and what to do."""
+    """Returns the requirements of a cluster, whether each is met, and what to do."""
     try:
         check_installed()
         from whorl.wings.cluster.worker import findings
@@ -144,7 +144,7 @@ async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, 
 
 
 def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:
-    """The schedules of a cluster, which its server fires."""
+    """Returns the schedules of a cluster, which its server fires."""
     check_installed()
     from whorl.wings.cluster.schedules import ClusterSchedules
 

@@ -1,8 +1,8 @@
 """Values on their way through Temporal: JSON in the order of its keys, large ones elsewhere.
 
-Temporal takes values of 2 MB at most, so what is large lies under its content hash in a place
-that all workers and readers share. With a key, everything is encrypted before it leaves, for one
-run and one call of it: what another one was given, and what is not encrypted, is not taken.
+Temporal takes values of 2 MB at most, so a large value is stored under its content hash in a place
+that all workers and readers share. With a key, every value is encrypted for one run and one call
+before it is sent. Unencrypted values, and those of other calls, are refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ENCRYPTED = b"whorl/encrypted"
 _ELSEWHERE = b"whorl/file"
 _NONCE = 12
 _NAME = re.compile(rb"[0-9a-f]{64}")
-# What Temporal adds to the id of a workflow that a schedule starts.
+# The suffix that Temporal adds to the id of a workflow that a schedule starts.
 _FIRED_AT = re.compile(r"-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _ADVICE = (
     "set `values` and `encrypt_with` in [runtime.temporal] as workers have them; "
@@ -60,7 +60,7 @@ _ADVICE = (
 
 
 class _OrderedJson(EncodingPayloadConverter):
-    """The SDK's own converter sorts keys; the main output of a run is the first of its outputs."""
+    """Keeps the order of keys, which the SDK sorts: a run's main output is its first one."""
 
     @property
     def encoding(self) -> str:
@@ -75,7 +75,7 @@ class _OrderedJson(EncodingPayloadConverter):
 
 
 class _Converter(CompositePayloadConverter):
-    """Raises StoreError R920 for what only a codec can open: whoever meets it here has none."""
+    """Raises StoreError R920 for a value that needs a codec, as its reader has none."""
 
     def __init__(self) -> None:
         usual = DefaultPayloadConverter().converters.values()
@@ -90,9 +90,9 @@ class _Converter(CompositePayloadConverter):
 
 
 class Codec(PayloadCodec, WithSerializationContext):
-    """Encrypts what leaves, and puts what is large into a place. Raises StoreError R920.
+    """Encrypts values and stores large ones in a place. Raises StoreError R920.
 
-    `_bound` names the run and the call that a value is for, which it is encrypted with.
+    `_bound` names the run and the call of a value; the encryption is bound to both.
     """
 
     def __init__(self, place: Place | None = None, key: str = "") -> None:
@@ -104,7 +104,7 @@ class Codec(PayloadCodec, WithSerializationContext):
         run, call = "", ""
         if isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
             run = context.workflow_id or ""
-            # What a schedule starts is given what the schedule was given.
+            # A firing receives the values that were encrypted for its schedule.
             run = _FIRED_AT.sub("", run) if run.startswith("whorl/") else run
         # The workflow does not know what the server calls a local activity.
         if isinstance(context, ActivitySerializationContext) and not context.is_local:
@@ -146,7 +146,7 @@ class Codec(PayloadCodec, WithSerializationContext):
             raise _unreadable(why) from None
 
     async def _kept(self, place: Place, name: bytes) -> bytes:
-        """What was put into a place: its name is the hash of it."""
+        """Returns a stored value after checking that its name is its hash."""
         if not _NAME.fullmatch(name):
             raise _unreadable("its name is not a hash")
         data = await place.get(name.decode())
@@ -156,7 +156,7 @@ class Codec(PayloadCodec, WithSerializationContext):
 
 
 def bound_to(converter: DataConverter, namespace: str, run: str, call: str = "") -> DataConverter:
-    """What reads the values of a run, or of one call of it."""
+    """Returns the converter for the values of a run, or of one call of it."""
     if not call:
         return converter.with_context(WorkflowSerializationContext(namespace, run))
     context = ActivitySerializationContext(
@@ -172,7 +172,7 @@ def bound_to(converter: DataConverter, namespace: str, run: str, call: str = "")
 
 
 def converter(place: Place | None = None, key: str = "") -> DataConverter:
-    """What all clients and workers of a runtime read and write values with."""
+    """Returns the converter that all clients and workers of a runtime use."""
     ours = dataclasses.replace(DataConverter.default, payload_converter_class=_Converter)
     if place is not None or key:
         ours = dataclasses.replace(ours, payload_codec=Codec(place, key))
@@ -186,11 +186,11 @@ def _unreadable(why: str) -> StoreError:
     return StoreError(f"a value of a run cannot be read: {why}", code="R920", help=_ADVICE)
 
 
-# Where large values lie: a folder that all machines share, or a bucket that speaks S3.
+# The places of large values: a folder that all machines share, or an S3 bucket.
 
 BUCKET = "s3://"
 INSTALL = "install it with `pip install 'whorl[s3]'`"
-# A bucket that does not answer is asked again for so long; who waits for it is told then.
+# How long requests to a bucket that does not answer are retried before they fail.
 PATIENCE_S = 30
 _PROBE = "whorl-probe"
 
@@ -224,7 +224,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket: its `store` makes requests that are whole or fail."""
+    """A bucket; the requests of its `store` succeed as a whole or fail."""
 
     where: str
     store: Any
@@ -248,7 +248,7 @@ Place: TypeAlias = Folder | Bucket
 
 
 def place_of(settings: TemporalSettings) -> Place | None:
-    """Where large values lie, if anywhere. Raises UsageError W920 without the package for it."""
+    """Returns the place of large values, if any. Raises UsageError W920 without its package."""
     if not settings.values.startswith(BUCKET):
         return Folder(Path(settings.values)) if settings.values else None
     if find_spec("obstore") is None:
@@ -263,7 +263,7 @@ def place_of(settings: TemporalSettings) -> Place | None:
         "access_key_id": settings.s3_key.reveal() if settings.s3_key else "",
         "secret_access_key": settings.s3_secret.reveal() if settings.s3_secret else "",
     }
-    # What is not said here is taken from the environment (AWS_...), or from the machine's role.
+    # Other values come from the environment (AWS_...), or from the machine's role.
     given: dict[str, Any] = {name: text for name, text in chosen.items() if text}
     if settings.s3_endpoint.startswith("http://"):
         given["client_options"] = {"allow_http": True}
@@ -273,7 +273,7 @@ def place_of(settings: TemporalSettings) -> Place | None:
 
 
 async def place_finding(place: Place, where: str) -> tuple[bool, str]:
-    """Whether a large value can be kept, and read again."""
+    """Checks whether a large value can be stored and read again."""
     try:
         await place.put(_PROBE, _PROBE.encode())
         await place.get(_PROBE)
@@ -284,7 +284,7 @@ async def place_finding(place: Place, where: str) -> tuple[bool, str]:
 
 @contextmanager
 def _reported(where: str, what: str) -> Iterator[None]:
-    """Gives what goes wrong with a place its code, and of the words the first line alone."""
+    """Turns faults of a place into errors with a code and the first line of the message."""
     try:
         yield
     except Exception as fault:

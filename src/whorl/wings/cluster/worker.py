@@ -1,4 +1,4 @@
-"""A worker: it drives runs, and makes their calls with the providers of its project."""
+"""A worker: it drives runs and makes their calls with the providers of its project."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ THROTTLE_S = 0.3
 
 
 async def set_up(client: Client) -> list[str]:
-    """Adds the search attributes of runs that the namespace lacks; gives their names."""
+    """Adds the search attributes that the namespace lacks; returns their names."""
     missing = await missing_attributes(client)
     if missing:
         kind = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
@@ -78,7 +78,7 @@ async def missing_attributes(client: Client) -> list[str]:
 
 
 async def has_pollers(client: Client, queue: str, *, is_of_calls: bool = False) -> bool:
-    """Whether some worker takes what waits on a queue: runs, or calls."""
+    """Whether some worker polls a queue for runs, or for calls."""
     kinds = TaskQueueType
     kind = kinds.TASK_QUEUE_TYPE_ACTIVITY if is_of_calls else kinds.TASK_QUEUE_TYPE_WORKFLOW
     asked = DescribeTaskQueueRequest(
@@ -88,7 +88,7 @@ async def has_pollers(client: Client, queue: str, *, is_of_calls: bool = False) 
 
 
 async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool, str]]:
-    """What a cluster needs, whether it has it, and what to do: for those who look after it."""
+    """Yields the requirements of a cluster, whether each is met, and what to do."""
     client = await connect(settings)
     with answering(settings):
         missing = await missing_attributes(client)
@@ -125,7 +125,7 @@ async def working(
     cpu_max_s: float = CPU_MAX_S,
     fired: Callable[[dict[str, Any], float], dict[str, Any]] = lambda schedule, due: {},
 ) -> AsyncIterator[None]:
-    """Works until it is left; then it takes nothing new, and waits for its calls (`grace`)."""
+    """Works until the block ends; then it takes no new work and waits `grace` for its calls."""
     memories, metering = ClusterMemories(client, settings), Metering(client, cpu_max_s)
     activities, is_whole = Activities(workers, fired, memories), not calls_only and not queue
     calls: dict[str, Any] = {
@@ -148,7 +148,7 @@ async def working(
         client,
         task_queue=queue or settings.queue,
         activities=[activities.perform, activities.fire],
-        # What drives no machine waits for any version of us.
+        # Workflows that drive no machine run on workers of any version.
         workflows=[Fire, Memory] if is_whole else [],
         workflow_runner=UnsandboxedWorkflowRunner(),
         **calls,
@@ -167,12 +167,12 @@ async def working(
         yield
 
 
-# How long runs compute on a worker: one that has done so for as long as it may is told to end.
+# The computing time of runs on a worker: a run that exceeds the limit is asked to end.
 #
-# A workflow must not ask for the time that it takes, which is another one in each replay. So the
-# worker measures it from outside, and brings the run a request, as a local driver does.
+# A workflow must not measure its own time, which differs in each replay. So the worker measures
+# it, and sends the run a request, as a local driver does.
 
-# Of how many runs it is known how long they have computed; those that did so last.
+# The number of runs whose time is kept; the latest ones.
 RUNS_MAX = 10_000
 log = logging.getLogger("whorl")
 
@@ -205,7 +205,7 @@ class Metering(UnsandboxedWorkflowRunner):
         return instance
 
     def _begin(self, run: str) -> None:
-        """One that was told to end, and that somebody resumes, may compute for as long again."""
+        """Resets the time of a run that was stopped for computing too long and is resumed."""
         if self._used_s.get(run) == -math.inf:
             del self._used_s[run]
 
@@ -232,11 +232,11 @@ class Metering(UnsandboxedWorkflowRunner):
 
 # The activities of a worker: intents of tasks, performing one of them, firing schedules.
 
-# So much of what a task has streamed is shown to those who look on.
+# How many characters of a task's streamed text watchers see.
 SHOWN_MAX = 4_000
 STREAM_S = 0.3
 BEAT_S = 1.0
-# What the run whose task is performed has been told about tools.
+# The hashes of tool descriptions that the current task's run has received.
 _PINS: ContextVar[Mapping[str, str]] = ContextVar("pins")
 
 
@@ -246,7 +246,7 @@ def tool_pins(run: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Activities:
-    """`fired` makes of a schedule and a time what is to be started."""
+    """The activities of a worker; `fired` returns the runs that a schedule starts at a time."""
 
     workers: Workers
     fired: Callable[[dict[str, Any], float], dict[str, Any]]
@@ -254,7 +254,7 @@ class Activities:
 
     @activity.defn(name=messages.FIRE)
     async def fire(self, schedule: dict[str, Any], due: float) -> dict[str, Any]:
-        """The runs that a schedule starts at a time, as its file is now."""
+        """Returns the runs that a schedule starts at a time, as its file is now."""
         made = await asyncio.to_thread(self.fired, schedule, due)
         begun = [Beginning.from_json(each) for each in made.get("runs", ())]
         return made | {"runs": [(await self.memories.begun(each)).to_json() for each in begun]}
@@ -263,7 +263,7 @@ class Activities:
     async def prepare(
         self, run: str, performs: list[dict[str, Any]], secrets: list[Any], now: float
     ) -> list[dict[str, Any]]:
-        """What is journaled of tasks before they are sent; what has no effect is done at once.
+        """Returns the intents of tasks for the journal; performs tasks without effects at once.
 
         All times are those of the run: it is `now` when the activity begins.
         """
@@ -323,7 +323,7 @@ class Activities:
 
 
 def _estimated(performing: Performing, perform: Perform, held: dict[str, Json]) -> dict[str, Json]:
-    """What is held for a call; without a budget nobody has asked yet what it may use."""
+    """Returns the reserve of a call; without a budget, the task's own estimate is used."""
     if held.keys() - {"calls"}:
         return held
     reserve: Any = {}
@@ -333,7 +333,7 @@ def _estimated(performing: Performing, perform: Perform, held: dict[str, Json]) 
 
 
 async def _beat(texts: list[str]) -> None:
-    """Shows that the call is under way, and the end of what it has streamed."""
+    """Sends heartbeats while the call runs, with the end of the streamed text."""
     shown, text, is_new = 0, "", True
     while True:
         # A call that is answered at once costs no message.

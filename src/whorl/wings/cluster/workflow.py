@@ -1,7 +1,7 @@
-"""A run as a workflow of Temporal: the pilot, with signals, timers and activities around it.
+"""A run as a Temporal workflow: the pilot, with signals, timers and activities around it.
 
-What one activation brings is collected and fed when nothing else is to be done, in the order in
-which it was begun: whoever reads the history can do the same.
+The events of one activation are collected and fed when no other work is left, in the order in which
+their work began. A reader of the history can repeat this order.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Run:
         self._status = ""
         self._awake = True
         self._is_leaving = False
-        # What was asked before the run began: the SDK delivers that first.
+        # Requests from before the run began: the SDK delivers these first.
         self._early: list[dict[str, Any]] | None = []
         self._arrived: list[Arrival] = []
         self._begun = 0
@@ -72,8 +72,8 @@ class Run:
             self._early.append(event)
             return
         self._pilot.arrive(messages.event_from_json(event | {"at": 0.0}, self._now()))
-        # At once, whether or not the SDK tells of all else that has happened before anybody acts:
-        # what a request ends is not heard any more.
+        # At once, in whichever order the SDK delivers the other events: results of what a request
+        # ends are dropped.
         self._carry_out()
         self._show_status()
         if (self._machine.done or self._is_full()) and not self._is_leaving:
@@ -81,7 +81,7 @@ class Run:
             asyncio.create_task(self._leave_later())  # noqa: RUF006 - the SDK keeps it
 
     async def _leave_later(self) -> None:
-        """Has the run look whether it is over once all else is heard that came with a request."""
+        """Checks for the end of the run after all other events of a request have arrived."""
         await workflow.sleep(LEAVE_S)
         self._awake, self._is_leaving = True, False
 
@@ -122,7 +122,7 @@ class Run:
         return is_long or info.is_continue_as_new_suggested()
 
     def _is_under_way(self) -> bool:
-        """Whether something was promised that a restored machine would not ask for again."""
+        """Whether work is open that a restored machine would not request again."""
         machine = self._machine
         is_busy = self._calls or self._preparing or self._remembering.is_busy
         return bool(is_busy or machine.done or machine.in_flight())
@@ -137,7 +137,7 @@ class Run:
             workflow.upsert_search_attributes([STATUS.value_set(self._status)])
 
     def _remember(self) -> None:
-        """Has kept what loops remember across runs."""
+        """Sends records of loops to the memories across runs."""
         entries, was_busy = self._pilot.take_entries(), self._remembering.is_busy
         before = self._pilot.seq - len(entries)
         for number, event in enumerate(entries, start=before + 1):
@@ -151,7 +151,7 @@ class Run:
         self._awake = True
 
     def _carry_out(self, at: float | None = None) -> None:
-        """Does what the machine wants; intents that are made at once have the time `at`, or now."""
+        """Carries out the machine's commands; intents made at once get the time `at`, or now."""
         self._remember()
         now = self._now() if at is None else at
         wanted, others = self._pilot.commands(now, is_full=self._is_full())
@@ -185,12 +185,12 @@ class Run:
         asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
 
     async def _rest(self) -> None:
-        """Has the worker's task end, so that what it has done stands in the history."""
+        """Ends the worker's task, so that the history has its results."""
         await workflow.sleep(LEAVE_S)
         self._awake = self._is_rested = True
 
     def _go_on(self) -> None:
-        """Has those intents made that were put off, and are still wanted."""
+        """Prepares the postponed intents that are still wanted."""
         held, self._held, self._is_rested = self._held, [], False
         wanted = [perform for perform in held if self._pilot.is_asked(perform)]
         if wanted and not self._machine.done:
@@ -202,7 +202,7 @@ class Run:
             task.cancel()
 
     async def _prepare(self, wanted: list[Perform]) -> None:
-        """Has intents made: what tasks do and may cost depends on a worker's settings."""
+        """Has a worker make the intents: tasks and costs depend on the worker's settings."""
         performs = [messages.unusual(perform) for perform in wanted]
         try:
             events = await workflow.execute_local_activity(
@@ -215,7 +215,7 @@ class Run:
         for event in events:
             self._arrive(messages.event_from_json(event, self._now()))
         if self._beginning.effects:
-            # At once: the SDK tells of several such answers one by one, or together in a replay.
+            # At once: the SDK delivers several such answers one by one, or together in a replay.
             self._carry_out(events[-1]["at"])
 
     async def _call(self, perform: Perform, cap: int | None, number: int) -> None:
@@ -263,7 +263,7 @@ class Run:
 
 
 def how_to_begin(beginning: Beginning) -> dict[str, Any]:
-    """Where an execution of a run is driven, and how it is found."""
+    """Returns the queue and search attributes for starting an execution of a run."""
     attributes = [(WORKFLOW, beginning.name), (STATUS, "running")]
     attributes += [(PARENT, beginning.parent)] if beginning.parent else []
     pairs = [SearchAttributePair(key, text) for key, text in attributes]
