@@ -1,4 +1,4 @@
-"""Schedules, webhooks and triggers: what starts runs without a person."""
+"""Schedules, webhooks and triggers: they start runs without a person."""
 
 from whorl.plugins import Wing
 

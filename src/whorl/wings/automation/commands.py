@@ -203,7 +203,7 @@ def _row(project: Project, each: Listed) -> tuple[str, ...]:
 
 
 def document(each: Listed) -> dict[str, object]:
-    """A schedule as programs see it."""
+    """Returns a schedule as JSON for programs."""
     known = each.schedule
     own = ("name", "file", "overlap", "backfill", "inputs", "paused")
     firings = [{n: getattr(f, n) for n in ("due", "state", "run", "reason")} for f in each.firings]

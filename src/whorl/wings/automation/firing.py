@@ -1,8 +1,8 @@
-"""What a server does for schedules by itself: it notes what is due, asks for news, and starts it.
+"""The scheduler of a server: it notes due times, polls other systems and starts runs.
 
-First a time that is due is noted in the store, then its run is started under a key that is made of
-the schedule and that time, and then the start is noted. So each is started once, however many
-servers look after a store and wherever one of them is killed.
+It first notes a due time in the store, then starts the run under a key made of the schedule and the
+time, and then notes the start. So each run starts once, even if several servers share a store or
+one of them is killed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ log = logging.getLogger("whorl")
 
 @dataclass(eq=False)
 class Scheduler:
-    """Looks after the schedules of a project in a store that others may look after, too."""
+    """Fires the schedules of a project in a store that other servers may share."""
 
     project: Project
     providers: Providers
@@ -89,15 +89,15 @@ class Scheduler:
         return {"schedules_in_trouble": len(self.troubles)}
 
     async def close(self) -> None:
-        """What is under way ends with the work."""
+        """Does nothing: its tasks end with `work`."""
 
     def run_left(self) -> None:
-        """A run is not driven any more: a firing may have waited for that."""
+        """Wakes the scheduler when a run is left, if a firing waits for one."""
         if self._has_waiting:
             self.awake.set()
 
     async def work(self) -> None:
-        """Goes on until it is cancelled."""
+        """Looks for due schedules until it is cancelled."""
         try:
             while True:
                 try:
@@ -113,7 +113,7 @@ class Scheduler:
                 task.cancel()
 
     async def look(self) -> None:
-        """Notes all that is due, and starts what may be started."""
+        """Notes all due times, and starts the runs that may start."""
         if self.driving.is_closing:
             return
         own = await self._own()
@@ -140,7 +140,7 @@ class Scheduler:
             self.troubles = {name: words for name, words in found.items() if words}
 
     async def _own(self) -> list[Schedule]:
-        """The schedules of the project, with those that its files have now."""
+        """Returns the schedules of the project, after following changes of its files."""
         own = await asyncio.to_thread(self._known)
         if time.monotonic() - self._followed < _FOLLOW_S:
             return own
@@ -161,7 +161,7 @@ class Scheduler:
         return await asyncio.to_thread(self._known)
 
     def _known(self) -> list[Schedule]:
-        """The schedules that are fired here: of a cluster, those that stand in files."""
+        """Returns the schedules that this server fires; on a cluster, only those of files."""
         root, is_mirror = str(self.project.root), self._store.is_mirror
         known = self._table.all()
         return [s for s in known if s.root == root and (s.trigger or not is_mirror)]
@@ -201,7 +201,7 @@ class Scheduler:
                 await self._table.settle(firing, "skipped", reason=words)
 
     def _aside(self, id_: str, work: Coroutine[object, object, None]) -> None:
-        """Asks another system for a schedule, one thing at a time, while the others go on."""
+        """Polls another system in a separate task, at most one for each schedule."""
         if id_ in self.asking:
             work.close()
             return
@@ -218,7 +218,7 @@ class Scheduler:
         self.asking[id_] = asyncio.create_task(asked())
 
     async def _start_newest(self, schedule: Schedule, firings: list[Firing]) -> None:
-        """Asks once for all times at which that was due."""
+        """Polls once for all due times of a schedule."""
         for firing in firings[:-1]:
             await self._table.settle(firing, "skipped", reason="it was asked later")
         await self._start_all(schedule, firings[-1:])
@@ -243,8 +243,8 @@ class Scheduler:
             return
         made = [await self.driving.runtime.start(workflow, each) for each in starts.each]
         await self._table.settle(firing, "started", run=made[0][0], reason=firing.reason)
-        # One that was there already was started by another server, or before a crash: whoever
-        # looks after runs takes it up.
+        # An existing run was started by another server, or before a crash: the driver of runs
+        # resumes it.
         fresh = [run for run, is_new in made if is_new]
         for run in fresh[: self.providers.settings.server.max_concurrent]:
             self.driving.drive(run)
@@ -252,7 +252,7 @@ class Scheduler:
     async def _starts(
         self, workflow: Workflow, schedule: Schedule, firing: Firing, start: Start
     ) -> Starts | None:
-        """What a firing starts; None where another system was asked, and has no news."""
+        """Returns the runs that a firing starts, or None if the polled system has no news."""
         given: Start | None = windowed(workflow, schedule, start, firing.due)
         if POLLED in schedule.rule and workflow.trigger and workflow.trigger.poll:
             seals = self._store.seals
@@ -268,14 +268,14 @@ def scheduler_of(state: ServerState) -> Scheduler:
     return Scheduler(state.project, state.providers, state.driving, state.catalogue)
 
 
-# What a server asks of other systems for a trigger: whether there is news.
+# Polling: a server asks other systems for news of a trigger.
 
-# Where a reply says that is asked next time, sealed.
+# The key of the next address to poll, as a reply gives it, sealed.
 _NEXT: Final = "next"
 
 
 def windowed(workflow: Workflow, schedule: Schedule, start: Start, due: float) -> Start:
-    """A start with the window of time that is due, where its trigger has such."""
+    """Adds the window that is due to a start, if its trigger has windows."""
     rule = rule_of(schedule.rule)
     if not isinstance(rule, Windows):
         return start
@@ -287,9 +287,9 @@ def windowed(workflow: Workflow, schedule: Schedule, start: Start, due: float) -
 async def polled(
     providers: Providers, seals: Seals, workflow: Workflow, schedule: Schedule, start: Start
 ) -> tuple[Start | None, dict[str, Json]]:
-    """A start with what another system says, or None for no news; and the rule from then on.
+    """Polls another system; returns the start, or None without news, and the new rule.
 
-    Raises ProviderError where it does not answer, or not with a success.
+    Raises ProviderError if it does not answer, or not with success.
     """
     trigger = workflow.trigger
     assert trigger is not None
@@ -317,7 +317,7 @@ async def polled(
 
 
 def _body(reply: dict[str, Json]) -> Json:
-    """The body; content that is no text stands for itself, with its type."""
+    """Returns the body of a reply; binary content is returned with its type."""
     body = reply.get("body")
     if reply.get("encoding") != "base64":
         return body

@@ -1,4 +1,4 @@
-"""The schedules of a project, as people add, look at and steer them."""
+"""The schedules of a project: people add, list and steer them here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NOT_LET: Final = "it stands in a file, and nobody has let it start anything yet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchedule:
-    """A schedule as a person asks for it: by cron or by an interval."""
+    """A schedule that a person adds, by cron or by an interval."""
 
     file: str
     named: str = ""
@@ -53,7 +53,7 @@ class NewSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A schedule as lists show it; `trouble` says why it cannot start anything."""
+    """A schedule as lists show it; `trouble` says why it cannot start a run."""
 
     schedule: Schedule
     words: str
@@ -64,7 +64,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Schedules:
-    """The schedules of a store, for the project that a person works in."""
+    """The schedules of a store, for one project."""
 
     project: Project
     store: SqliteStore
@@ -77,13 +77,13 @@ class Schedules:
         return ScheduleTable(self.store)
 
     async def add(self, new: NewSchedule) -> Schedule:
-        """Raises UsageError or InvalidWorkflow for what could never be started."""
+        """Adds a schedule. Raises UsageError or InvalidWorkflow if it could never start."""
         schedule = await asyncio.to_thread(self._made, new)
         await self.table.add(schedule)
         return schedule
 
     async def resume(self, name: str) -> None:
-        """Lets a schedule go on from now: what was due meanwhile is left out."""
+        """Resumes a schedule from now on, without the times that were due meanwhile."""
         known = self.table.named(name)
         await self.table.pause(name, paused=False)
         if known.fault == not_let(name):
@@ -107,7 +107,7 @@ class Schedules:
             file=os.path.abspath(file),
             named=new.named,
             rule=rule,
-            # Whoever wants what was missed wants nothing to be left out.
+            # With backfill, no firing may be skipped.
             overlap="queue" if new.backfill and new.overlap == "skip" else new.overlap,
             backfill=new.backfill,
             inputs=inputs,
@@ -147,7 +147,7 @@ class Schedules:
         return Listed(schedule, words, due, trouble, tuple(self.table.newest(schedule, 5)))
 
     def trouble(self, schedule: Schedule) -> str:
-        """Why it cannot be started as it is; what another project's servers start is not known."""
+        """Returns why a schedule cannot start, or "" if it can or belongs to another project."""
         if schedule.root != str(self.project.root):
             return ""
         try:
@@ -164,10 +164,10 @@ def of_triggers(
     known: Sequence[Schedule],
     now: float,
 ) -> tuple[list[Schedule], list[Schedule]]:
-    """The schedules that files of a project want, and are not known as such; and those to forget.
+    """Returns the new or changed schedules of a project's files, and those to remove.
 
-    A file that cannot be read, or was not looked at, keeps what it had. Those of a folder that
-    nobody has trusted are paused.
+    A file that was not read, or cannot be, keeps its schedules. In an untrusted folder, new
+    schedules are paused.
     """
     followed = {schedule.name: schedule for schedule in known if schedule.trigger}
     wanted: list[Schedule] = []
@@ -208,7 +208,7 @@ def of_triggers(
 
 
 def lets_triggers(project: Project) -> bool:
-    """Whether a person has trusted the folder, so that its files may start runs by themselves."""
+    """Whether the folder is trusted, so that its files may start runs by themselves."""
     if project.trusts or project.is_own_word or project.table is not None:
         return True
     judged = project.configuration().judged
@@ -220,7 +220,7 @@ def not_let(name: str) -> str:
 
 
 def _rule_of_trigger(workflow: Workflow, now: float) -> dict[str, Json] | None:
-    """The rule of a trigger, where the clock starts it."""
+    """Returns the rule of a trigger, or None if the clock does not start it."""
     trigger = workflow.trigger
     if trigger is None or trigger.recurrence is None:
         return None
@@ -235,7 +235,7 @@ def _follows(before: Mapping[str, Json], rule: Mapping[str, Json]) -> bool:
 def prepared(
     project: Project, providers: Providers, schedule: Schedule, key: str = ""
 ) -> tuple[Workflow, Start]:
-    """What a schedule starts, as its file is now; raises WhorlError where it cannot."""
+    """Returns the workflow and start of a schedule, by its file as it is now. Raises WhorlError."""
     reading = project.read(schedule.file, schedule.named)
     start = Start(schedule.inputs, limits=schedule.limits, key=key, file=schedule.file)
     start, _ = checked_start(reading, providers, start)

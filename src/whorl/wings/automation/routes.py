@@ -249,11 +249,11 @@ def _item(state: ServerState, each: Listed) -> ScheduleItem:
 
 # How long a caller waits for its answer.
 ANSWER_S = 120.0
-# What is for us, and not for the workflow.
+# The headers for Whorl, which the workflow does not receive.
 _OWN_HEADERS = frozenset({"authorization", "cookie", "host", "connection", "content-length"})
-# A workflow's answer has no part in our page, whatever it says that it is.
+# A workflow's answer gets no access to Whorl's page, for any content type.
 _POLICY = {"content-security-policy": "sandbox; default-src 'none'"}
-# What only the server says about an answer.
+# The headers of an answer that only the server sets.
 _NOT_OF_ANSWERS = frozenset(
     (
         *("connection", "content-length", "transfer-encoding", "content-encoding", "set-cookie"),
@@ -264,7 +264,7 @@ _NOT_OF_ANSWERS = frozenset(
 )
 
 _METHODS = ["DELETE", "GET", "PATCH", "POST", "PUT"]
-# What a workflow answers with has any status and type.
+# The answer of a workflow may have any status and type.
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     "default": {"description": "the answer of the workflow", "content": {"*/*": {"schema": {}}}}
 }
@@ -346,7 +346,7 @@ def _prepared(state: ServerState, name: str, trigger: str, call: Call) -> tuple[
 
 
 async def _answered(state: ServerState, run: RunId) -> Response:
-    """Waits until a run answers, or ends without; it goes on after its answer."""
+    """Waits until a run answers or ends without an answer; the run continues after its answer."""
     deadline = time.monotonic() + ANSWER_S
     seen = 0
     with state.watcher.listening(run) as listener:
@@ -375,7 +375,7 @@ def _headers(request: Request) -> dict[str, Json]:
 
 
 async def body_of(request: Request, *, is_text_only: bool = False) -> Json:
-    """What is sent: JSON as a value, text as text, nothing as null, others by type and content."""
+    """Returns the body: JSON, text, null if empty, or another type with its content in base64."""
     content = await request.body()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not content:
@@ -414,6 +414,6 @@ def _response(answer: dict[str, Json]) -> Response:
 
 
 def _line(value: object) -> str:
-    """A header; what is no text, or would begin another one, is made one line of JSON."""
+    """Returns the text of a header on one line; other values are written as JSON."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text.replace("\r", " ").replace("\n", " ").encode("latin-1", "replace").decode("latin-1")

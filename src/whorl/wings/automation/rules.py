@@ -1,8 +1,8 @@
-"""When a schedule is due: by cron, by a recurrence, or after the same time again and again.
+"""The rules of schedules: cron expressions, recurrences, intervals and windows.
 
-A rule with a time of day keeps to the clock on the wall of its zone. Where that is set forward, a
-time that it skips is as much later as it skips; where it is set back, a time that comes twice is
-the first of both, unless every hour is meant (RFC 5545 says the same).
+A rule with a time of day follows the local clock of its zone. If the clock skips a time, the time
+is as much later as the clock skips. If a time comes twice, the first one counts, unless the rule
+runs every hour (as in RFC 5545).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CODE: Final = "W916"
 EVERY_S_MIN: Final = 1.0
 # In the rule of a trigger: whether another system is asked at its times.
 POLLED: Final = "polled"
-# What is later than this was missed: no server ran, or the clock was set forward.
+# A later firing was missed: no server ran, or the clock was set forward.
 GRACE_S: Final = 60.0
 BACKFILL_MAX: Final = 100
 BACKFILL_S: Final = 366 * 86_400.0
@@ -46,7 +46,7 @@ _FORMS: Final = "write a cron expression such as '0 7 * * mon-fri', or a time su
 def instants(
     day: date, minutes: Iterable[int], zone: ZoneInfo, *, is_hourly: bool = False
 ) -> list[float]:
-    """When a clock on the wall shows these minutes of a day."""
+    """Returns the moments at which the local clock of a zone shows these minutes of a day."""
     found: set[float] = set()
     for minute in minutes:
         shown = datetime.combine(day, time_of_day(minute // 60, minute % 60), zone)
@@ -59,13 +59,13 @@ def instants(
 
 
 def paced(start: float, every_s: float, after: float) -> Iterator[float]:
-    """A start and all that comes in steps after it; of what is past, at most the last one."""
+    """Yields a start and the steps after it; of past steps, at most the last one."""
     return (start + n * every_s for n in count(max(0, math.floor((after - start) / every_s))))
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The same time again and again, whatever the clocks on the wall do."""
+    """A fixed interval, which does not depend on local clocks."""
 
     every_s: float
     start: float
@@ -124,7 +124,7 @@ class Cron:
 
     @property
     def is_hourly(self) -> bool:
-        """Whether it speaks of every hour, so that it means a pace and no time of day."""
+        """Whether it runs every hour, so that it means a pace instead of a time of day."""
         return len(self.hours) == 24
 
     def fits(self, day: date) -> bool:
@@ -134,7 +134,7 @@ class Cron:
 
 
 def parse_cron(text: str) -> Cron:
-    """Raises ValueError, with what is wrong, for what is no cron expression."""
+    """Parses a cron expression. Raises ValueError, with the reason, if it is not valid."""
     written = _SHORT.get(text.strip().lower(), text.strip())
     fields = written.split()
     if len(written) > 200 or len(fields) != len(_FIELDS):
@@ -180,7 +180,7 @@ _DAYS_MAX: Final = 366 * 9
 
 @dataclass(frozen=True, slots=True)
 class CronRule:
-    """A cron expression on the clock of a zone."""
+    """A cron expression on the local clock of a zone."""
 
     # The seconds from each time to the next, where they are the same; else 0.
     pace_s: ClassVar[float] = 0.0
@@ -218,7 +218,7 @@ _SPANS_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """A recurrence; `start` is the moment that intervals are counted from, and the first one."""
+    """A recurrence; `start` is its first moment, and intervals count from it."""
 
     frequency: str
     interval: int
@@ -267,7 +267,7 @@ class Recurrence:
                         yield due + seconds
 
     def _days(self, first: date, begin: date, span: int) -> list[date]:
-        """The days of a span of days, weeks or months, counted from the one before `begin`."""
+        """Returns the days of one span of days, weeks or months; 0 is the one before `begin`."""
         if self.frequency == "day":
             skipped = max(0, (begin - first).days // self.interval - 1)
             return [first + timedelta(days=(skipped + span) * self.interval)]
@@ -288,7 +288,7 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Spans of time that follow each other: each is due when it has ended, and a while later."""
+    """Consecutive spans of time; each is due after its end plus a delay."""
 
     recurrence: Recurrence
     delay_s: float
@@ -306,7 +306,7 @@ class Windows:
         return (end + self.delay_s for end in self.recurrence.times(begin))
 
     def span(self, due: float) -> tuple[float, float]:
-        """The window that is due at a time: its begin and its end."""
+        """Returns the begin and end of the window that is due at a time."""
         rule, end = self.recurrence, due - self.delay_s
         # The span of a month is that of the calendar.
         begins = newest(rule, rule.start - 1.0, end - 0.001, 1)
@@ -317,7 +317,7 @@ Rule: TypeAlias = Interval | CronRule | Recurrence | Windows
 
 
 def newest(rule: Rule, after: float, until: float, most: int) -> list[float]:
-    """The last times in a span, at most so many."""
+    """Returns the last times in a span, at most `most`."""
     if rule.pace_s:
         after = max(after, until - (most + 1) * rule.pace_s)
     return list(takewhile(lambda due: due <= until, rule.times(after)))[-most:]
@@ -327,7 +327,7 @@ def newest(rule: Rule, after: float, until: float, most: int) -> list[float]:
 
 
 def rule_of(document: Mapping[str, Json]) -> Rule:
-    """The rule that a store has; raises UsageError W916 where it is none."""
+    """Returns the rule of a stored document. Raises UsageError W916 if it is not valid."""
     if "cron" in document:
         text, zone = str(document["cron"]), str(document.get("zone") or "UTC")
         try:
@@ -343,7 +343,7 @@ def rule_of(document: Mapping[str, Json]) -> Rule:
 
 
 def _recurrence(written: Any, seen: float) -> Rule:
-    """The recurrence of a trigger; one without a start counts from when it was first seen."""
+    """Returns the recurrence of a trigger; without a start, it counts from `seen`."""
     try:
         zone_name = str(written.get("zone") or "UTC")
         zone = zone_of(zone_name)
@@ -370,7 +370,7 @@ def _recurrence(written: Any, seen: float) -> Rule:
 
 
 def _moment(text: str, zone: ZoneInfo) -> float:
-    """A time; without a zone of its own it is shown by the clock of the rule's."""
+    """Parses a time; one without a zone is in the zone of the rule."""
     moment = datetime.fromisoformat(text.strip().upper())
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
 
@@ -378,7 +378,7 @@ def _moment(text: str, zone: ZoneInfo) -> float:
 def written_rule(
     *, cron: str | None, every: str | None, zone: str | None, now: float
 ) -> dict[str, Json]:
-    """The document of a rule as a person writes it; raises UsageError W916."""
+    """Returns the document of a rule that a person wrote. Raises UsageError W916."""
     if (cron is None) == (every is None):
         raise UsageError("give either a cron expression or an interval", help=_FORMS, code=CODE)
     document: dict[str, Json] = {"cron": cron, "zone": zone or "UTC"}
@@ -416,7 +416,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def iso(moment: float) -> str:
-    """A moment as ISO 8601 has it, with milliseconds where it has some."""
+    """Returns a moment in ISO 8601, with milliseconds if it has any."""
     written = datetime.fromtimestamp(moment, UTC).isoformat(
         timespec="milliseconds" if moment % 1 else "seconds"
     )
@@ -424,7 +424,7 @@ def iso(moment: float) -> str:
 
 
 def due_until(rule: Rule, schedule: Schedule, now: float) -> tuple[float, list[Firing]]:
-    """What is due since the cursor of a schedule, and where its cursor is then."""
+    """Returns the new cursor of a schedule, and the firings since the old one."""
     if schedule.cursor > now + GRACE_S:
         # The clock was set back: what comes again has its row already, and is not made again.
         return now, []
@@ -443,5 +443,5 @@ def due_until(rule: Rule, schedule: Schedule, now: float) -> tuple[float, list[F
 
 
 def key_of(schedule: Schedule, due: float) -> str:
-    """The key of the run that a schedule starts at a time."""
+    """Returns the key of the run that a schedule starts at a time."""
     return f"{schedule.name}.{schedule.id}@{iso(due)}"

@@ -1,6 +1,6 @@
-"""Schedules and what came of each time that they were due.
+"""The tables of schedules and their firings.
 
-A time that is due has one row, whoever writes it: so it is made once, by however many servers.
+Each due time has one row, so its run starts once, even if several servers write it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _ALL: Final = f"SELECT {_COLUMNS} FROM schedules ORDER BY name"
 _PUT: Final = f"INSERT INTO schedules({_COLUMNS}) VALUES({'?,' * 14}?)"
 _ADVANCE: Final = "UPDATE schedules SET cursor = ?3 WHERE id = ?1 AND cursor = ?2 AND NOT paused"
 _FIRE: Final = "INSERT OR IGNORE INTO firings VALUES(?, ?, ?, '', ?, ?)"
-# What was started is told once the run is here, too.
+# A started firing is shown once the run is also here.
 _MIRROR: Final = """INSERT OR REPLACE INTO firings SELECT ?1, ?2, ?3, ?4, ?5, ?6
     WHERE ?4 = '' OR EXISTS (SELECT 1 FROM runs WHERE id = ?4)"""
 _FOLLOW: Final = """UPDATE schedules
@@ -63,7 +63,7 @@ _OPEN: Final = """SELECT schedule, due, state, run, reason, at FROM firings
     WHERE state IN ('asked', 'waiting') ORDER BY due LIMIT ?"""
 _NEWEST: Final = """SELECT schedule, due, state, run, reason, at FROM firings
     WHERE schedule = ? ORDER BY due DESC LIMIT ?"""
-# A firing whose run goes on is kept, however old: it says that the schedule is busy.
+# A firing is kept while its run is active, however old: it marks the schedule as busy.
 _ACTIVE: Final = f"""SELECT firings.run FROM firings JOIN runs ON runs.id = firings.run
     WHERE schedule = ? AND state = 'started' AND runs.status NOT IN {_ENDS} ORDER BY due LIMIT 1"""
 _TRIM: Final = f"""DELETE FROM firings WHERE schedule = ?1 AND state NOT IN ('asked', 'waiting')
@@ -75,9 +75,9 @@ _TRIM: Final = f"""DELETE FROM firings WHERE schedule = ?1 AND state NOT IN ('as
 class Schedule:
     """A workflow that the clock starts.
 
-    `root` is the folder of the project, whose servers alone start it. `cursor` is the last time
-    that was looked at: what is due is later. `trigger` names the trigger of the file that says all
-    this; empty: a person has said it.
+    Only servers of the project in `root` start it. `cursor` is the last time that was checked; due
+    times are later. `trigger` names the trigger in the file, or is empty if a person added the
+    schedule.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A time at which a schedule is due, and what came of it."""
+    """A due time of a schedule, and its outcome."""
 
     schedule: str
     due: float
@@ -110,7 +110,7 @@ class Firing:
 
 
 class NameTaken(UsageError):
-    """There is a schedule of that name already."""
+    """A schedule of that name exists already."""
 
     def __init__(self, name: str) -> None:
         advice = f"choose another --name, or `whorl server schedule rm {name}` first"
@@ -127,7 +127,7 @@ class ScheduleTable:
         return [_schedule(row) for row in rows(self.store, "schedules", _ALL)]
 
     def named(self, name: str) -> Schedule:
-        """The schedule of that name; raises UsageError W902 where there is none."""
+        """Returns the schedule of that name. Raises UsageError W902 for an unknown name."""
         known = {schedule.name: schedule for schedule in self.all()}
         if name not in known:
             hint = did_you_mean(name, known) or "`whorl server schedule ls` lists them"
@@ -135,7 +135,7 @@ class ScheduleTable:
         return known[name]
 
     async def add(self, schedule: Schedule) -> None:
-        """Raises NameTaken, or UsageError where there are too many."""
+        """Adds a schedule. Raises NameTaken, or UsageError if there are too many."""
 
         def apply(connection: apsw.Connection) -> None:
             names = {row[0] for row in connection.execute("SELECT name FROM schedules")}
@@ -148,7 +148,7 @@ class ScheduleTable:
         await change(self.store, apply, _DEFINITIONS)
 
     async def mirror(self, schedules: Sequence[Schedule], firings: Sequence[Firing]) -> None:
-        """Keeps to what a cluster has; what stands in files stays as it is."""
+        """Copies the schedules of a cluster; schedules of files are not changed."""
 
         def apply(connection: apsw.Connection) -> None:
             connection.execute("DELETE FROM schedules WHERE trigger = ''")
@@ -161,7 +161,7 @@ class ScheduleTable:
         await change(self.store, apply, _DEFINITIONS)
 
     async def follow(self, wanted: Sequence[Schedule], gone: Sequence[Schedule]) -> None:
-        """Keeps to what files say: those that are new or otherwise go on from now."""
+        """Applies the schedules of files; new or changed ones start from now."""
 
         def apply(connection: apsw.Connection) -> None:
             for schedule in gone:
@@ -192,19 +192,19 @@ class ScheduleTable:
         await change(self.store, apply, _DEFINITIONS)
 
     async def pause(self, name: str, *, paused: bool) -> None:
-        """Pauses a schedule, or lets it go on from now: what was due meanwhile is left out."""
+        """Pauses or resumes a schedule; times that were due before now are left out."""
         self.named(name)
         statement = "UPDATE schedules SET paused = ?2, cursor = max(cursor, ?3) WHERE name = ?1"
         await self._execute(statement, (name, paused, self.store.clock()))
 
     async def ask(self, name: str) -> float:
-        """Wants a schedule to start its workflow now; gives the time that this is due at."""
+        """Requests a firing of a schedule now; returns its due time."""
         due = self.store.clock()
         await self._execute(_FIRE, (self.named(name).id, due, "asked", "", due))
         return due
 
     async def plan(self, schedule: Schedule, cursor: float, firings: Sequence[Firing]) -> bool:
-        """Notes what is due up to a time; False: another server has done that, or it is paused."""
+        """Notes the due times; returns False if another server has, or if it is paused."""
 
         def apply(connection: apsw.Connection) -> bool:
             connection.execute(_ADVANCE, (schedule.id, schedule.cursor, cursor))
@@ -221,13 +221,13 @@ class ScheduleTable:
     async def settle(
         self, firing: Firing, state: State, *, run: str = "", reason: str = ""
     ) -> None:
-        """Notes what came of a firing, unless another server has."""
+        """Notes the outcome of a firing, unless another server has."""
         words = whole(reason[:_REASON_MAX])
         row = (firing.schedule, firing.due, state, run, words, self.store.clock())
         await self._execute(_SETTLE, row)
 
     async def note_rule(self, schedule: Schedule, rule: dict[str, Json]) -> None:
-        """Notes what was found out about a schedule, unless its file has another one by now."""
+        """Stores the polled rule of a schedule, unless its file has changed the rule."""
         await self._execute(_NOTE, (schedule.id, to_text(schedule.rule), to_text(rule)))
 
     async def note_fault(self, schedule: Schedule, fault: str) -> None:
@@ -236,14 +236,14 @@ class ScheduleTable:
             await self._execute("UPDATE schedules SET fault = ? WHERE id = ?", (words, schedule.id))
 
     def waiting(self, limit: int) -> list[Firing]:
-        """What is due and not started, of all schedules, the oldest first."""
+        """Returns the firings that have not started, of all schedules, the oldest first."""
         return [Firing(*row) for row in rows(self.store, "firings", _OPEN, (limit,))]
 
     def newest(self, schedule: Schedule, limit: int = KEPT) -> list[Firing]:
         return [Firing(*row) for row in rows(self.store, "firings", _NEWEST, (schedule.id, limit))]
 
     def active_run(self, schedule: Schedule) -> str:
-        """A run of the schedule that has not ended; empty: there is none."""
+        """Returns a run of the schedule that has not ended, or "" if all have."""
         found = rows(self.store, "firings", _ACTIVE, (schedule.id,))
         return str(found[0][0]) if found else ""
 

@@ -1,7 +1,7 @@
-"""Addresses that other systems call to start a workflow: their secrets, signatures and inputs.
+"""The webhooks that other systems call to start a workflow: secrets, signatures and inputs.
 
 Two formats: that of standardwebhooks.com, which signs an id and a time with the body, and GitHub's,
-which signs the body alone. Each call is carried out once, by its id.
+which signs the body alone. The id of a call ensures that it starts one run only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ID: Final = re.compile(r"[!-~]{1,200}")
 _PREFIX: Final = "whsec_"
 _TAKEN: Final = ("workflows", "runs")
-# The same for every address, so that nobody learns which ones there are.
+# The same for every address, so that callers cannot learn which hooks exist.
 _NOT_OURS: Final = "there is no such hook, or the signature is missing or wrong"
 _HEADERS: Final = (
     "a call has the headers webhook-id, webhook-timestamp and webhook-signature; one of GitHub has "
@@ -45,7 +45,7 @@ _HEADERS: Final = (
 
 
 def standard_signature(secret: str, delivery: str, at: str, body: bytes) -> str:
-    """The signature of standardwebhooks.com, version 1, over an id, a time and a body."""
+    """Returns the signature of standardwebhooks.com, version 1, over an id, a time and a body."""
     key = base64.b64decode(secret.removeprefix(_PREFIX))
     content = f"{delivery}.{at}.".encode() + body
     return f"v1,{base64.b64encode(hmac.digest(key, content, 'sha256')).decode()}"
@@ -64,7 +64,7 @@ def new_secret(form: Format) -> str:
 def delivery_of(
     hook: HookRow | None, seals: Seals, headers: Mapping[str, str], body: bytes, now: float
 ) -> str:
-    """The id of a call that is signed and in time. Raises UsageError R135 for any other."""
+    """Returns the id of a call that is signed and in time. Raises UsageError R135 otherwise."""
     row = hook or HookRow("", "", "", "standard", 0.0, "")
     known = _secrets_of(row, seals, now)
     if row.format == "github":
@@ -92,7 +92,7 @@ def delivery_of(
 
 
 def _secrets_of(row: HookRow, seals: Seals, now: float) -> list[str]:
-    """The secrets that count; one that nobody knows, where there is no such hook."""
+    """Returns the valid secrets of a hook, or a random one if there is no such hook."""
     if not row.name:
         return [new_secret("standard")]
     sealed = [row.secret, *([row.old_secret] if row.old_secret and now < row.old_until else [])]
@@ -105,17 +105,17 @@ def _secrets_of(row: HookRow, seals: Seals, now: float) -> list[str]:
 
 
 def key_of(hook: HookRow, delivery: str) -> str:
-    """The key under which a call starts one run, whoever is called and however often.
+    """Returns the key under which a call starts one run, on any server and for any repeat.
 
-    A hook that was deleted and made again under the same name has other calls.
+    A hook that was deleted and made again under the same name has other keys.
     """
     return f"hook:{hook.name}:{hook.created_at:.0f}:{delivery}"
 
 
 def inputs_from(workflow: Workflow, body: Json) -> Values:
-    """What a body gives to a run: inputs by name, else the main one.
+    """Returns the inputs that a body has by name, or else the body as the main input.
 
-    A main input that is a text gets what is no text as JSON.
+    If the main input is a text, other values are given as JSON.
     """
     names = {name for port in workflow.inputs for name in (port.name, *port.aliases)}
     if body is None or (isinstance(body, dict) and set(body) <= names):
@@ -130,7 +130,7 @@ def inputs_from(workflow: Workflow, body: Json) -> Values:
 async def add_hook(
     project: Project, store: SqliteStore, file: str, *, name: str, workflow: str, form: Format
 ) -> tuple[HookRow, str]:
-    """A new hook, and its secret, which is told this once."""
+    """Adds a hook; returns it with its secret, which is shown only once."""
     reading = project.read(file, workflow)
     chosen = name or re.sub(r"[^a-z0-9._-]+", "-", reading.workflow.name.lower()).strip("-._")[:64]
     if NAME.fullmatch(chosen) is None or chosen in _TAKEN:
@@ -150,7 +150,7 @@ async def add_hook(
 
 
 async def rotate_hook(store: SqliteStore, name: str, keep_s: float) -> str:
-    """Another secret for a hook; the one before counts for so many seconds more."""
+    """Returns a new secret for a hook; the old one stays valid for `keep_s` seconds."""
     row = known_hook(store, name)
     secret = new_secret("github" if row.format == "github" else "standard")
     sealed = store.seals.seal(secret, "hook", name)
