@@ -1,1 +1,1 @@
-"""Who does the work: models, HTTP, commands, functions."""
+"""The parts that do the work: models, HTTP, commands, functions."""

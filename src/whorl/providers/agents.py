@@ -1,7 +1,7 @@
-"""The task `agent`: an agent program works in a folder of the project, if the operator lets it.
+"""The task `agent`: an agent program works in a folder of the project, if the operator allows it.
 
-Claude Code, Codex, Gemini CLI, and any other that prints its answer. What a program prints is
-followed as it comes: lines, events, and what is shown of them.
+Claude Code, Codex, Gemini CLI, and any other that prints its answer. Whorl reads the output as it
+comes: it takes events from its lines, and shows their text.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-# What is asked of an agent program: its work, its command line, and how its output is read.
+# Agent programs: their work, their command lines, and how their output is read.
 
-# A longer schema is told in words: no word of a command line may be longer.
+# A longer schema is put into the prompt: no argument of a command may be longer.
 SCHEMA_BYTES_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """One piece of work for an agent. Nothing in it but `prompt` and `system` can begin with `-`.
+    """One piece of work for an agent. Only `prompt` and `system` can begin with `-`.
 
-    `session` is a conversation to go on with; `wants_session` says that the next step will ask for
-    one. `models` are tried in order. `schema` is what the answer must fit (`strict`: with no field
-    more). `settings` are the operator's; `base_url` is the provider's address where that is not the
-    usual one.
+    `session` is a conversation to continue; `wants_session` says that the next step will ask for
+    one. `models` are tried in order. `schema` is what the answer must fit (`strict`: without
+    further fields). `settings` are the operator's; `base_url` is the provider's address if that is
+    not the usual one.
     """
 
     agent: str
@@ -94,7 +94,7 @@ class Invocation:
         raise ProviderError(f"input {name!r} of task 'agent': {self.agent!r} {why}", code="P113")
 
     def stdin(self, *, system: bool = False, schema: bool = False) -> str:
-        """The prompt, with what the program has no flag for said in words."""
+        """Returns the prompt, with instructions for inputs that have no flag."""
         texts = [self.system] if system and self.system else []
         texts.append(self.prompt)
         if schema and self.schema is not None:
@@ -104,10 +104,10 @@ class Invocation:
 
 @dataclass(slots=True)
 class AgentOutput:
-    """What a program has said so far. `ended` is true once it said that its work is over.
+    """The output of a program so far. `ended` is true once it said that its work is over.
 
-    `error` holds its own words for what went wrong, even where its exit code claims success.
-    `cost_usd` is None where the program does not tell. What `is_plain` is whatever it printed.
+    `error` holds its own words for a failure, even if its exit code claims success. `cost_usd` is
+    None if the program does not report it. `is_plain` says that the output has no known format.
     """
 
     text: str = ""
@@ -124,16 +124,16 @@ class AgentOutput:
     is_plain: bool = False
 
     def take(self, event: dict[str, Json]) -> str:
-        """Takes in an event that the program printed; gives the text for people to see now."""
+        """Takes an event that the program printed; returns the text to show now."""
         raise NotImplementedError
 
 
 class AgentProgram:
     """One agent program: how it is started, and how its output is read.
 
-    `package` is how people install it, `provider` the one whose key and address it is given in
-    `variables`. `prefixes` are the providers whose names its models may be written with. `lacks`
-    are the inputs for which it has no flag; `keeps_sessions`, whether it goes on with a
+    `package` is the command that installs it. `provider` is the one whose key and address it gets
+    in `variables`. `prefixes` are the providers that may precede the names of its models. `lacks`
+    are the inputs for which it has no flag. `keeps_sessions` says that it can continue a
     conversation.
     """
 
@@ -145,15 +145,15 @@ class AgentProgram:
     output_kind: type[AgentOutput] | None = None
 
     def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        """The command line, and stdin, which has the prompt so that it is no flag. Raises P113."""
+        """Returns the command line and stdin, which holds the prompt. Raises P113."""
         raise NotImplementedError
 
     def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """What it needs beside PATH and HOME; empty ones are not set."""
+        """Returns its environment beside PATH and HOME; empty variables are not set."""
         return {}
 
     def output(self, invocation: Invocation) -> AgentOutput | None:
-        """What reads the events that it prints; None where all that it prints is the answer."""
+        """Returns the reader of its events, or None if all of its output is the answer."""
         return None if self.output_kind is None else self.output_kind()
 
     def check(self, invocation: Invocation) -> None:
@@ -179,7 +179,7 @@ class AgentProgram:
 
 
 def bare_model(model: str, prefixes: tuple[str, ...]) -> str:
-    """The model as the program calls it: `anthropic/claude-x` is `claude-x` to claude."""
+    """Returns the program's name of a model: `anthropic/claude-x` is `claude-x` to claude."""
     provider, slash, name = model.partition("/")
     return name if slash and provider in prefixes else model
 
@@ -191,7 +191,7 @@ def text_in(value: Json, *keys: str) -> str:
 
 
 def count_in(value: Json, key: str) -> int:
-    """The whole number at a key; anything that cannot be believed is 0."""
+    """Returns the whole number at a key, or 0 if it is not credible."""
     return counted(table_of(value).get(key)) or 0
 
 
@@ -300,13 +300,13 @@ class _Claude(AgentProgram):
         return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
 
     def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Its key and address; no update and no paid-for title in the middle of a run."""
+        """Returns its key and address; turns off updates and paid-for titles."""
         fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
         return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
 
 
 class _Codex(AgentProgram):
-    """`codex exec --json`, or `codex exec resume` where a conversation goes on."""
+    """`codex exec --json`, or `codex exec resume` for a conversation that continues."""
 
     package = "npm install -g @openai/codex"
     provider = "openai"
@@ -335,7 +335,7 @@ class _Codex(AgentProgram):
         return [agent.program, "exec", *agent.flags, "resume", *options, thread, "-"], prompt
 
     def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Its key and address under all names that versions of it read."""
+        """Returns its key and address under the names that its versions read."""
         return {"CODEX_API_KEY": key, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": base_url}
 
     def output(self, invocation: Invocation) -> AgentOutput:
@@ -343,10 +343,10 @@ class _Codex(AgentProgram):
 
 
 class _CodexOutput(AgentOutput):
-    """Follows the events of threads, turns and items; the last message is the answer.
+    """Takes the events of threads, turns and items; the last message is the answer.
 
-    A thread that is resumed counts its tokens from its beginning, so the name of a session holds
-    what was counted before: `THREAD:INPUT:OUTPUT`.
+    A resumed thread counts its tokens from its beginning, so the name of a session holds the counts
+    so far: `THREAD:INPUT:OUTPUT`.
     """
 
     def __init__(self, session: str) -> None:
@@ -368,7 +368,7 @@ class _CodexOutput(AgentOutput):
             self.ended = True
             self._fail(text_in(event, "error", "message") or "the turn failed")
         elif kind == "error" and not self.ended:
-            # Also told of tries that are made again, so that only a completed turn settles it.
+            # Retried tries also report it, so only a completed turn decides.
             self._fail(text_in(event, "message"))
         return ""
 
@@ -430,7 +430,7 @@ class _Gemini(AgentProgram):
         return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
 
     def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Its key, unless that belongs to another host, to which the program would not go."""
+        """Returns its key, unless the key belongs to a host that the program would not use."""
         return {"GEMINI_API_KEY": "" if base_url else key}
 
 
@@ -475,13 +475,13 @@ class Agent(OwnTask):
     keep_session, whole.
 
     The value is the agent's last words, or what `returns` describes; with `whole` it is an object
-    `{text, value, session, model, exit_code}`. The detail holds `session`, to go on with.
+    `{text, value, session, model, exit_code}`. The detail holds `session`, which continues it.
     """
 
     effect: Effect = "priced"
 
     def estimate(self, request: Request) -> Estimate:
-        """One call; its price is not known before it is over, unless the author limits it."""
+        """Returns one call; its price is unknown until its end, unless the author limits it."""
         return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
@@ -522,7 +522,7 @@ class Agent(OwnTask):
     def _cost(
         self, kind: AgentProgram, invocation: Invocation, output: AgentOutput
     ) -> float | None:
-        """What the program told, or the price of its tokens where its model and key are known."""
+        """Returns the cost that the program reported, or that of its tokens if prices are known."""
         provider = self._settings.providers.get(kind.provider)
         model = output.model or next(iter(invocation.models), invocation.settings.model)
         is_known = provider is not None and provider.api_key is not None and model and output.ended
@@ -535,7 +535,7 @@ class Agent(OwnTask):
 
 
 def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invocation:
-    """Reads a request; raises ProviderError P113 for an input that makes no sense."""
+    """Reads a request. Raises ProviderError P113 for an invalid input."""
     inputs = Inputs("agent", request.inputs)
     session, prompt = _conversation(request, inputs)
     system = clean(inputs.text("system"))
@@ -581,7 +581,7 @@ def _cost_limit(inputs: Inputs) -> float | None:
 
 
 def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
-    """The session to go on with and the prompt; after an answer that did not fit, a correction."""
+    """Returns the session and the prompt, with a correction if an answer did not fit."""
     session = request.session or inputs.text("session")
     prompt = clean(inputs.needed("prompt"))
     if isinstance(request.repair, dict):
@@ -600,7 +600,7 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
 async def _run(
     program: Program, stream: Stream, agent: AgentSettings, *, limit_s: float
 ) -> Finished:
-    """Runs the program to its end; nothing of its process group is left when this returns."""
+    """Runs the program to its end; no process of its group is left when this returns."""
     clock = asyncio.get_running_loop().time
     last = clock() + limit_s
 
@@ -640,7 +640,7 @@ def reply_of(
     cost_usd: float | None,
     secrets: Sequence[Secret],
 ) -> Reply:
-    """The reply; raises ProviderError P105, P109 or P130, with what the work has cost."""
+    """Returns the reply. Raises ProviderError P105, P109 or P130, with the cost of the work."""
     usage = Usage(1, output.input_tokens, output.output_tokens, cost_usd)
     text = shorten(clean(output.text), ANSWER_MAX)
     named: dict[str, Json] = {"session": output.session, "model": output.model}
@@ -657,7 +657,7 @@ def reply_of(
     value: Json = text
     schema = invocation.schema
     if schema is not None:
-        # What the program checked itself is checked again.
+        # Whorl also checks results that the program has checked.
         extra: dict[str, Json] | None = None if invocation.strict else {}
         if output.structured is None:
             value, faults = conversation.typed_answer(schema, text, extra)
@@ -678,7 +678,7 @@ def reply_of(
 
 
 def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderError | None:
-    """Why the work failed, by the program's own words first; None when it is done."""
+    """Returns why the work failed, with the program's own words first, or None if it succeeded."""
     if output.error:
         words = shorten(_COLOR.sub("", output.error), WORDS_MAX)
         fault = ProviderError(f"{name} failed: {words}", code="P130")
@@ -698,17 +698,17 @@ def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderErro
     return None
 
 
-# What an agent program prints, followed as it comes: lines, events, and what is shown of them.
+# The output of an agent program as it comes: lines, events, and the text to show.
 
 LINE_MAX = 8_000_000
 EMITTED_MAX = 1_000_000
 
 
 class Stream:
-    """Cuts pieces of output into lines, and gives each event to `output`.
+    """Cuts output into lines, and gives each event to `output`.
 
-    Without one all that is printed is the answer, and is passed on as it is. `when_ended` is called
-    with each event from the one on that says that the work is over.
+    Without `output`, all text is the answer and is passed on unchanged. `when_ended` is called
+    after each event from the one that ends the work.
     """
 
     def __init__(self, output: AgentOutput | None, emit: Emit, secrets: Sequence[Secret]) -> None:
@@ -764,7 +764,7 @@ class Stream:
 
 
 def output_of(finished: Finished, stream: Stream) -> AgentOutput:
-    """What the program said; one that speaks no JSON at all is taken at its word."""
+    """Returns the program's output; text without any JSON counts as the answer."""
     output = stream.output
     if output is None or (stream.events == 0 and finished.exit_code == 0):
         text = finished.stdout.strip()

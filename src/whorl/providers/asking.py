@@ -1,8 +1,7 @@
-"""The tasks `ask` and `judge`: ask a model for an answer or a verdict, with files if need be.
+"""The tasks `ask` and `judge`: ask a model for an answer or a verdict, with files if needed.
 
-One call is one question to one model. A model that wants tools does not get them in here: the reply
-holds the `calls`, the machine carries them out, each journaled, and asks again with their results
-in `turns`.
+One call is one question to one model. If a model wants tools, the reply holds the `calls`. The
+machine carries them out, journals each, and asks again with their results in `turns`.
 """
 
 from __future__ import annotations
@@ -62,13 +61,13 @@ _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "ass
 
 class Ask(OwnTask):
     """Inputs: prompt or messages, system, model (one or a list), provider, model_url, temperature,
-    top_p, max_tokens, images and files (paths of what goes with the prompt), tools (MCP
-    servers and tasks by name), max_turns, and turns: what was said and done since the prompt. The
-    value is the answer's text, or what `returns` describes.
+    top_p, max_tokens, images and files (paths), tools (MCP servers and tasks by name), max_turns,
+    turns. `turns` are the messages and results since the prompt. The value is the answer's text, or
+    what `returns` describes.
 
-    With `offers` (name, description and schema of each) the workflow carries tools out itself, also
-    those of `tools`, whose calls have the name of their server, and what the task `tool` needs: the
-    value is `{content, calls, turn}`, and `turn` with the results goes into the next `turns`.
+    With `offers` (name, description and schema of each), the workflow carries tools out itself.
+    Calls of `tools` then also name their server and the inputs of the task `tool`. The value is
+    `{content, calls, turn}`; `turn` with the results goes into the next `turns`.
     """
 
     effect: Effect = "priced"
@@ -101,7 +100,7 @@ class Ask(OwnTask):
             earlier = detail.get("warnings")
             detail["warnings"] = [*(earlier if isinstance(earlier, list) else ()), *warnings]
         if offers and offers.pins:
-            # What the model was told is on record, though it wanted none of it.
+            # The offered tools are recorded even if the model used none of them.
             detail["tools"] = offers.pins
         if conversation.must_answer and answer.text:
             answer = replace(answer, calls=())
@@ -131,7 +130,7 @@ class Ask(OwnTask):
 
 
 def _own_offers(inputs: Inputs) -> ToolOffers | None:
-    """The tools that the workflow itself carries out."""
+    """Returns the tools that the workflow itself carries out."""
     listed = inputs.get("offers")
     if not isinstance(listed, list):
         return None
@@ -147,7 +146,7 @@ def _own_offers(inputs: Inputs) -> ToolOffers | None:
 def conversation_of(
     request: Request, offers: tuple[ToolOffer, ...] = (), *, files: tuple[Attachment, ...] = ()
 ) -> Conversation:
-    """What the model is sent; the texts are as the workflow made them, and rendered no more."""
+    """Returns the model's conversation; its texts are final and not rendered again."""
     inputs = Inputs("ask", request.inputs)
     if not offers and (own := _own_offers(inputs)):
         offers = tuple(own.offers)
@@ -209,7 +208,7 @@ _IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
 def named_files(inputs: Inputs) -> list[tuple[str, bool]]:
-    """The paths of the files that a question names, and of each whether it must be an image."""
+    """Returns the paths of a question's files, and whether each must be an image."""
     named: list[tuple[str, bool]] = []
     for field in ("images", "files"):
         value = inputs.get(field)
@@ -223,7 +222,7 @@ def named_files(inputs: Inputs) -> list[tuple[str, bool]]:
 
 
 def expected_files(inputs: Inputs, settings: Settings) -> tuple[Attachment, ...]:
-    """The files with the tokens that they may take, as far as a look at their sizes tells."""
+    """Returns the files with the tokens that they may take, estimated from their sizes."""
     rights, expected = FileRights.of(settings), list[Attachment]()
     for path, is_image in named_files(inputs):
         tokens = IMAGE_TOKENS
@@ -239,7 +238,7 @@ def expected_files(inputs: Inputs, settings: Settings) -> tuple[Attachment, ...]
 
 
 def read_files(inputs: Inputs, settings: Settings, run: str) -> tuple[Attachment, ...]:
-    """The files with their content. Raises ProviderError P113, P125."""
+    """Reads the files. Raises ProviderError P113, P125."""
     rights = FileRights.of(settings, run)
     read: list[Attachment] = []
     for path, is_image in named_files(inputs):
@@ -258,14 +257,14 @@ def read_files(inputs: Inputs, settings: Settings, run: str) -> tuple[Attachment
 
 
 def with_texts(prompt: str, files: tuple[Attachment, ...]) -> tuple[str, tuple[Attachment, ...]]:
-    """The prompt with the files behind it that are texts, and the files that are none."""
+    """Returns the prompt followed by the text files, and the other files."""
     texts = [file for file in files if file.type == "text/plain"]
     parts = [f"<file name={f.name!r}>\n{clean(f.content.decode())}\n</file>" for f in texts]
     return "\n\n".join([prompt, *parts]), tuple(file for file in files if file not in texts)
 
 
 def described(files: tuple[Attachment, ...]) -> dict[str, Json]:
-    """What the journal keeps of the files: their hashes, not their content."""
+    """Returns the journal's record of the files: their hashes, not their content."""
     listed: list[Json] = [
         {
             "path": file.name,
@@ -279,7 +278,7 @@ def described(files: tuple[Attachment, ...]) -> dict[str, Json]:
 
 
 def _type_of(content: bytes) -> str:
-    """The media type of what servers take, by the first bytes, or nothing."""
+    """Returns the media type by the first bytes, or "" if servers do not accept it."""
     for signature, kind in _SIGNATURES:
         if content.startswith(signature):
             return kind
@@ -319,14 +318,14 @@ _QUOTE = (
 
 
 class Judge(OwnTask):
-    """Inputs: question, text, model (one or a list), provider, model_url, reask, max_tokens, and
-    defaults: the workflow's own {model, provider, model_url}, used when nothing else is named.
-    `reason` and `evidence` say whether it is asked for those; by default for the reason alone.
+    """Inputs: question, text, model (one or a list), provider, model_url, reask, max_tokens,
+    defaults. `defaults` are the workflow's own {model, provider, model_url}, if none is named.
+    `reason` and `evidence` say whether to ask for those; by default for the reason alone.
 
-    The value is `{verdict, answer}`, and as far as they are asked for and given `reason`,
-    `evidence` and `evidence_in_text`. One call is one question to one model: votes and the second
-    question after an ambiguous answer (`reask`) are calls of their own. The model is sent the whole
-    text; where it cannot read all of it, the verdict is `inconclusive`, whatever it answered.
+    The value is `{verdict, answer}`, and `reason`, `evidence` and `evidence_in_text` if they were
+    asked for and given. One call is one question to one model: votes and the second question after
+    an ambiguous answer (`reask`) are separate calls. The model receives the whole text. If it
+    cannot read all of it, the verdict is always `inconclusive`.
     """
 
     effect: Effect = "priced"
@@ -354,13 +353,13 @@ class Judge(OwnTask):
         return Reply(judged_value(request.inputs, answer.text), usage, detail)
 
     def _asked(self, request: Request) -> Request:
-        """The request with the operator's wish, where the workflow has none."""
+        """Returns the request with the operator's setting, unless the workflow has one."""
         if request.inputs.get("reason") is not None or self._settings.judge_reasons:
             return request
         return replace(request, inputs={**request.inputs, "reason": False})
 
     def _choice(self, request: Request) -> Choice:
-        """The model that the condition names, or the operator's, or the workflow's own."""
+        """Returns the model that the condition names, or the operator's, or the workflow's own."""
         named = request.inputs
         if not any(named.get(name) for name in ("model", "provider", "model_url")):
             judge_model = self._settings.judge_model
@@ -370,7 +369,7 @@ class Judge(OwnTask):
 
 
 def _unread(request: Request, detail: Mapping[str, Any]) -> dict[str, Json]:
-    """The value where a model cannot read the whole text."""
+    """Returns the value for a text that is too long for the model."""
     length = len(clean(Inputs("judge", request.inputs).text("text")))
     why = f"no verdict: its text of {length:,} characters is too long for {detail['model']}"
     return {"verdict": "inconclusive", "answer": why}
@@ -420,17 +419,17 @@ def judgement_of(request: Request) -> Conversation:
 
 
 def fence_for(key: str, text: str) -> str:
-    """A line that the text does not hold.
+    """Returns a line that the text does not contain.
 
-    It follows from the key of the call: nobody who wrote the text knew it, and a call that is sent
-    again after a crash is the same to the byte.
+    It is derived from the key of the call, so the author of the text cannot know it, and a call
+    that is sent again after a crash has the same bytes.
     """
     marks = (sha256(f"{key}:{number}".encode()).hexdigest()[:12] for number in count())
     return f"=====[{next(mark for mark in marks if mark not in text)}]====="
 
 
 def _split(answer: str) -> tuple[Verdict, str]:
-    """The verdict in the first word, Markdown, punctuation and case aside; and the words after."""
+    """Returns the verdict in the first word, without Markdown and case, and the words after."""
     text = spoken(answer)
     word = _FIRST_WORD.match(text[:1_000])
     if word is None:
@@ -439,7 +438,7 @@ def _split(answer: str) -> tuple[Verdict, str]:
 
 
 def judged_value(inputs: Mapping[str, Json], answer: str) -> dict[str, Json]:
-    """What an answer says: the verdict, and as far as they were asked for, why and by what."""
+    """Returns the verdict in an answer, with its reason and evidence if requested."""
     verdict, rest = _split(answer)
     value: dict[str, Json] = {"verdict": verdict, "answer": answer}
     if verdict == "ambiguous":
@@ -456,7 +455,7 @@ def judged_value(inputs: Mapping[str, Json], answer: str) -> dict[str, Json]:
 
 
 def _line(words: str) -> str:
-    """What a model said, on one line and without the marks around it."""
+    """Returns a model's words on one line and without the marks around it."""
     text = " ".join(words.split()).strip("*_`")
     if text[:1] in "\"'“‘«" and text[-1:] in "\"'”’»":
         text = text[1:-1]
@@ -464,6 +463,6 @@ def _line(words: str) -> str:
 
 
 def _stands_in(quote: str, text: Json) -> bool:
-    """Whether all parts of a quote stand in a text, spaces aside."""
+    """Whether all parts of a quote are in a text, ignoring spaces."""
     words = " ".join(as_text(text).split())
     return all(part in words for part in _LEFT_OUT.split(quote))

@@ -1,4 +1,4 @@
-"""Files of the project as workflows read and write them: rights, tasks, what files hold.
+"""Files of the project as workflows read and write them: rights, tasks, contents.
 
 The tasks are `file_glob`, `file_read` and `file_write`; contents are text, JSON, CSV, or bytes in
 base64. Without permission a workflow reads what is not hidden, and writes its run's workspace only.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileRights:
-    """What a run may do with the files of a project; paths are those after all links."""
+    """The rights of a run to files of a project; paths are those after all links."""
 
     root: Path
     allow: Allow
@@ -52,7 +52,7 @@ class FileRights:
         return cls(Path(settings.project_root).resolve(), settings.allow, run)
 
     def resolve(self, written: str, verb: str = "") -> Path:
-        """The real path of a named file; ProviderError P113, or P125 where the verb may not."""
+        """Returns the real path of a named file. Raises P113, or P125 if `verb` is not allowed."""
         try:
             path = resolve_beside(f"{self.root}/-", written, root=str(self.root))
         except InvalidWorkflow as fault:
@@ -63,19 +63,19 @@ class FileRights:
         return path
 
     def check(self, written: str, *, is_final: bool = True) -> None:
-        """Refuses a file that may not be read, and with `is_final` one that is not there."""
+        """Refuses a file that may not be read, and with `is_final` also a missing one."""
         if not self.resolve(written, "read").exists() and is_final:
             raise ProviderError(f"file {written[:200]!r} does not exist", code="P113")
 
     def read(self, path: Path, written: str, *, size_max: int) -> bytes:
-        """What a file holds, by its real path. Raises ProviderError P113."""
+        """Reads a file by its real path. Raises ProviderError P113."""
         try:
             return read_named(path, self.may_read, size_max)
         except (OSError, ValueError) as fault:
             raise ProviderError(f"file {written[:200]!r} {reason_of(fault)}", code="P113") from None
 
     def may_read(self, path: Path) -> bool:
-        """Whether a file may be read, or a folder looked through."""
+        """Whether a file may be read, or a folder searched."""
         parts = self.parts(path)
         if self._is_own(parts) or self.allow.read is None:
             return self._is_own(parts) or is_open(path, self.root, self.allow.closed)
@@ -88,7 +88,7 @@ class FileRights:
         return any(fits_glob(parts, glob) for glob in self.allow.write)
 
     def may_look_into(self, folder: Path) -> bool:
-        """Whether a folder may be looked through; what is found in it is checked one by one."""
+        """Whether a folder may be searched; each file in it is checked separately."""
         parts = self.parts(folder)
         is_plain = not any(part.startswith(".") for part in parts)
         named = (glob.split("/")[: len(parts)] for glob in self.allow.read or ())
@@ -102,13 +102,13 @@ class FileRights:
         return is_kept(parts, self.allow.closed)
 
     def _is_own(self, parts: tuple[str, ...]) -> bool:
-        """Whether it is the workspace of the run, or something in it."""
+        """Whether a path is the workspace of the run, or in it."""
         own = tuple(workspace_of(self.run).split("/"))
         return bool(self.run) and parts[: len(own)] == own
 
 
 def _refused(verb: str, written: str, path: Path, rights: FileRights) -> str:
-    """Why a file may not be used, by the name that was written and the path after all links."""
+    """Returns why a file is refused, with the given name and the path after all links."""
     real, permission = "/".join(rights.parts(path)), _permission(verb, path, rights)
     named = f"file {written[:200]!r}" + f", which is {real[:200]!r}," * (real not in ("", written))
     if verb == "read":
@@ -118,9 +118,9 @@ def _refused(verb: str, written: str, path: Path, rights: FileRights) -> str:
 
 
 def _permission(verb: str, path: Path, rights: FileRights) -> str:
-    """The line that permits it; the folder is named rather than one file in it, where that helps.
+    """Returns the line that permits a file, or its folder if a pattern of it fits.
 
-    Patterns are those of the path after all links, and none of a folder stands for hidden names.
+    Patterns apply to the path after all links; those of a folder do not match hidden names.
     """
     parts = rights.parts(path)
     if rights.is_kept(parts):
@@ -151,7 +151,7 @@ class _FileTask(OwnTask):
         return Reply(await asyncio.to_thread(self.work, request))
 
     def work(self, request: Request) -> Json:
-        """What the task gives, in the thread of whoever asks. Raises ProviderError."""
+        """Returns the task's value; runs in the calling thread. Raises ProviderError."""
         inputs = Inputs(request.kind, request.inputs)
         return self._work(inputs, FileRights.of(self._settings, request.run))
 
@@ -208,7 +208,7 @@ class FileWrite(_FileTask):
     """Inputs: path, content, mode (text, json, csv, binary), write (overwrite, append, create),
     folders (whether missing ones are made).
 
-    The value is `{path, size}`. What no permission names is not written, nor is code that the
+    The value is `{path, size}`. Files without permission are not written, nor is code that the
     engine itself would run.
     """
 
@@ -278,8 +278,8 @@ def _put(path: Path, content: bytes, way: str) -> None:
     if way != "overwrite":
         _write_new(path, content, os.O_APPEND if way == "append" else os.O_EXCL)
         return
-    # Another name first, so that a crash leaves the old file or the new one; a name that nobody
-    # can have prepared, since a link there would lead the content out of the project.
+    # Another name first, so that a crash leaves the old file or the new one. The name is random,
+    # because a prepared link there would lead the content out of the project.
     part = path.with_name(f".{os.urandom(8).hex()}.part")
     try:
         _write_new(part, content, os.O_EXCL)
@@ -295,7 +295,7 @@ def _write_new(path: Path, content: bytes, flag: int) -> None:
         file.write(content)
 
 
-# What files hold as values: text, JSON, CSV, or bytes in base64.
+# The contents of files as values: text, JSON, CSV, or bytes in base64.
 
 ROWS_MAX = 100_000
 _MODES = ("text", "json", "csv", "binary")

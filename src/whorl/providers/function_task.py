@@ -1,9 +1,8 @@
-"""The tasks `use` (functions, plugins and URLs by name), `connector` (of another platform) and
-`tool` (of an MCP server).
+"""The tasks `use` (functions, plugins and URLs by name), `connector` and `tool` (of an MCP server).
 
-For a connector these answer, in this order: a task of the operator (`connector:<action>`), a
-recorded reply, the one address that answers for all connectors (`POST /<action>`), or what the
-file itself says how it is called. A reply 202 to a task that `awaits_call` is no result yet.
+The first of these answers for a connector: a task of the operator (`connector:<action>`), a
+recorded reply, the one address for all connectors (`POST /<action>`), the call in the file. A reply
+202 to a task that `awaits_call` means that the result comes later.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _ATTEMPT = re.compile(r"#[0-9]+$")
 
 
 class Use(OwnTask):
-    """Inputs: task (its name), with (its inputs), hide_reply (nobody is shown what it gave)."""
+    """Inputs: task (its name), with (its inputs), hide_reply (its result is not shown)."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -102,13 +101,13 @@ class Use(OwnTask):
                 value = await _call(function, own, self._context.threads)
             except ProviderError as fault:
                 if made.usage != Usage(calls=1):
-                    # What it told of its models before it failed was paid for all the same.
+                    # Model usage that it reported before it failed still costs money.
                     fault.detail["usage"] = made.usage.as_json()
                 raise
         return Reply(value, made.usage, {"task": name})
 
     def _own_plugin(self, name: str) -> TaskKind | None:
-        """The plugin of that name, unless the program or the operator has a task of the name."""
+        """Returns the plugin of that name, unless the program or operator has such a task."""
         if self._context.functions.get(name) is not None or name in self._settings.tasks:
             return None
         return self._context.plugin(name)
@@ -127,7 +126,7 @@ def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> Cal
 
 
 def _inner(request: Request) -> Request:
-    """The request as who performs it sees it: of a copy, so that the run does not change."""
+    """Returns the request for the performer: a copy, so that the run does not change."""
     inputs = Inputs("use", request.inputs)
     try:
         own = {name: as_json(value, name) for name, value in inputs.table("with").items()}
@@ -140,7 +139,7 @@ async def _call(function: Function, request: Request, threads: Threads) -> Json:
     name, limit_s = request.kind, request.timeout_s
 
     def begin() -> None:
-        """The time of a function runs from its beginning: waiting for a thread is not its fault."""
+        """Starts the time limit: waiting for a thread does not count."""
         if limit_s is not None:
             deadline.reschedule(asyncio.get_running_loop().time() + limit_s)
 
@@ -170,7 +169,7 @@ async def _call(function: Function, request: Request, threads: Threads) -> Json:
 
 
 def _traceback(cause: BaseException) -> str:
-    """The traceback without our own frames, which say nothing about the function."""
+    """Returns the traceback without Whorl's own frames."""
     own = cause.__traceback__
     while own is not None and str(own.tb_frame.f_globals.get("__name__")).startswith("whorl."):
         own = own.tb_next
@@ -235,7 +234,7 @@ class Connector(OwnTask):
             return Reply(value, Usage(calls=1), detail_of(received, inputs))
         if own := inputs.table("call"):
             reply = await self._http.perform(replace(request, kind="http", inputs=own), emit)
-            # Whoever stands in for a service is not told when its address is taken back.
+            # A stand-in for a service receives no call that withdraws the address.
             return replace(reply, detail=reply.detail | {"awaits_call": True, "subscribed": True})
         why, missing = f"nothing answers for the connector {name!r}", inputs.text("missing")
         why += f" ({inputs.text('type')}{f': {missing}' if missing else ''})"
@@ -270,7 +269,7 @@ def _outputs(given: Json) -> dict[str, Json]:
 
 
 class Tool(OwnTask):
-    """Inputs: server, tool, arguments, pin (the hash of its description). Gives its result."""
+    """Inputs: server, tool, arguments, pin (the hash of its description). Returns its result."""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("tool", request.inputs)

@@ -1,4 +1,4 @@
-"""The functions that are tasks by name: who registers them, where they run, what they may know."""
+"""The functions that are tasks by name: their registration, threads and call information."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def current_call() -> Call:
 
 @contextmanager
 def calling(request: Request, emit: Emit) -> Iterator[Call]:
-    """Functions see this call; what they emit comes to the event loop from any thread."""
+    """Makes this call current for functions; passes their text to the event loop."""
     loop = asyncio.get_running_loop()
     call = Call(request.run, request.address, request.attempt, request.key)
     call._emit = lambda text: _emit_in(loop, emit, text)
@@ -89,7 +89,7 @@ def _emit_in(loop: asyncio.AbstractEventLoop, emit: Emit, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A function and whether repeating it is free: a pure one is not journaled before it runs."""
+    """A function; a pure one has no effect, and is not journaled before it runs."""
 
     function: Function
     pure: bool = False
@@ -160,7 +160,7 @@ class Tasks:
 
 
 class ProgramTasks(Tasks):
-    """The functions of workflows that are written in Python, imported when one is looked for."""
+    """The functions of workflows that are written in Python, imported at the first lookup."""
 
     def __init__(self, places: Sequence[str], settings: Settings) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class ProgramTasks(Tasks):
                 definition: Any = import_function(place, self._settings)
                 self.include(getattr(definition, "workflow", None) and definition.workflow.tasks)
             except WhorlError as fault:
-                # It concerns nobody but those who look for its functions.
+                # The fault is only raised when a function is not found.
                 self._fault = fault
 
     def get(self, name: str) -> Registered | None:
@@ -194,7 +194,7 @@ def _origin(function: Function) -> tuple[object, object]:
 
 
 def how_to_give(name: str) -> str:
-    """What whoever uses a task that is not known can do."""
+    """Returns advice for a task that is not known."""
     given = f"`tasks = whorl.Tasks(); tasks.add({name!r}, function)` and run it with `tasks=tasks`"
     return (
         f'in [tasks] of whorl.toml, add `"{name}" = "python:module:function"`; in Python, {given}'
@@ -211,7 +211,7 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None
 
     async def call(self, function: Callable[[], object], begin: Callable[[], None]) -> object:
-        """What the function gives; `begin` is called when its turn has come. Raises Raised."""
+        """Returns the function's result; calls `begin` when its turn comes. Raises Raised."""
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
         context = copy_context()
@@ -245,7 +245,7 @@ class Threads:
         return value
 
     def close(self) -> None:
-        """Takes no more functions; those that run are left to end by themselves."""
+        """Takes no more functions; running functions end by themselves."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
@@ -259,7 +259,7 @@ class Raised(Exception):
 
 
 def has_module(place: str, settings: Settings) -> bool:
-    """Whether the module of `python:module:function` can be found; nothing of it is run."""
+    """Whether the module of `python:module:function` can be found; its code is not run."""
     import sys
     from importlib.machinery import PathFinder
     from pathlib import Path
@@ -271,7 +271,7 @@ def has_module(place: str, settings: Settings) -> bool:
 
 
 def import_function(place: str, settings: Settings) -> Function:
-    """The function that `python:module:function` names; modules of the project are found too."""
+    """Returns the function of `python:module:function`; also finds modules of the project."""
     import sys
     from pathlib import Path
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 TIMEOUT_S = 60.0
-# How long to wait for the other side where it does not say.
+# How long to wait if the other side does not say.
 LATER_S = 20.0
 LATER_MAX_S = 3_600.0
 PAGES_MAX = 1_000
@@ -44,24 +44,23 @@ _TEXT_TYPES = ("application/xml", "application/javascript", "application/x-www-f
 class Http(OwnTask):
     """Inputs: method, url, headers, query, body, key or auth, accept_status, poll, pages.
 
-    A body that is no text is sent as JSON; `content_of` says what is sent as
-    the bytes that it stands for. The value is `{status, headers,
-    body}`. A status that is no success is an error unless `accept_status` names it: a number, a
-    class such as `4xx`, `any`, or a list of them. `auth` is `{type, ...}`: Basic with username and
-    password, Bearer with token, Raw with value, or Key with the name of an operator's key, which
-    `key` names alone. With `poll`, work that was accepted (202) is asked after at its `location`
-    until it is done. With `pages`, a list is read until it has so many items. With `hide_reply`
-    nobody is shown what the other side said. With `secure_auth` the call is secure for nothing but
-    its `auth`, so that errors may tell its address.
+    A body that is not a text is sent as JSON, or as the bytes that `content_of` returns for it. The
+    value is `{status, headers, body}`. An unsuccessful status is an error unless `accept_status`
+    names it: a number, a class such as `4xx`, `any`, or a list of them. `auth` is `{type, ...}`:
+    Basic with username and password, Bearer with token, Raw with value, or Key with the name of an
+    operator's key, which `key` names alone. With `poll`, accepted work (202) is polled at its
+    `location` until it is done. With `pages`, a list is read until it has so many items. With
+    `hide_reply` the reply is not shown. With `secure_auth` only `auth` is secure, so errors may
+    show the address.
     """
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Calls. Raises ProviderError, with the value in its detail when there was a reply."""
+        """Sends the call. Raises ProviderError; its detail has the value if there was a reply."""
         inputs = Inputs(request.kind or "http", request.inputs)
         call = _call_of(inputs, request)
         sent_to = inputs.text("sent_to")
         if sent_to and origin_of(sent_to) != origin_of(call.url):
-            # A reply sent us to another host, which is not given what the first one was given.
+            # A reply sent the call to another host, which gets neither its headers nor its key.
             call = replace(call, headers=())
         else:
             credential = _credential_of(inputs, call.url, self._settings.keys)
@@ -77,7 +76,7 @@ class Http(OwnTask):
         return Reply(value, Usage(calls=1), detail)
 
     async def _page(self, inputs: Inputs, call: Call, place: str) -> tuple[dict[str, Json], int]:
-        """Another page of a list; a page of another host is asked for without our headers."""
+        """Reads another page of a list; for a page on another host, without the call's headers."""
         url = urljoin(call.url, place)
         if origin_of(url) != origin_of(call.url):
             call = replace(call, headers=(), credential=None)
@@ -144,9 +143,9 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
 
 
 def content_of(value: Json) -> tuple[bytes, str] | None:
-    """The bytes that stand for themselves in JSON, and their type; None for any other value.
+    """Returns the bytes and type that a JSON value encodes, or None for any other value.
 
-    They are `{"$content-type": ..., "$content": BASE64}`, or several parts, `{"$content-type":
+    It is `{"$content-type": ..., "$content": BASE64}`, or several parts, `{"$content-type":
     "multipart/...", "$multipart": [{"headers": {...}, "body": ...}]}`.
     """
     if not isinstance(value, dict) or not isinstance(kind := value.get("$content-type"), str):
@@ -209,7 +208,7 @@ def _is_text(body: bytes) -> bool:
 
 
 def _later(inputs: Inputs, received: Received) -> dict[str, Json] | None:
-    """When to ask again and with which inputs, where the work is accepted and not done."""
+    """Returns the wait and inputs of the next poll, or None if no poll follows."""
     place = received.headers.get("location", "").strip()
     if not inputs.flag("poll") or received.status != 202 or not place:
         return None
@@ -226,7 +225,7 @@ async def all_pages(
     wanted: int,
     fetch: Callable[[str], Awaitable[tuple[dict[str, Json], int]]],
 ) -> dict[str, Json]:
-    """A reply of `size` bytes with the items of the pages after it, until there are enough."""
+    """Returns a reply of `size` bytes with the items of further pages, until there are enough."""
     body = value.get("body")
     if not isinstance(body, dict) or not isinstance(listed := body.get("value"), list):
         return value
@@ -254,10 +253,10 @@ async def all_pages(
 
 
 def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
-    """Headers for one origin; a file can only name a key, which goes to its own host only.
+    """Returns headers for one origin; a file can only name a key, for the key's own host.
 
-    Any other kind is an identity that only a platform can prove, such as a managed one: a key of
-    the operator for that host stands for it.
+    Any other kind is an identity that only a platform can prove, such as a managed one. The
+    operator's key for that host replaces it.
     """
     auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
     if name := inputs.text("key"):

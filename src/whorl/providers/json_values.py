@@ -1,4 +1,4 @@
-"""Text and JSON from outside, made fit for the journal: bounded, finite, valid Unicode."""
+"""Text and JSON from other systems, made fit for the journal: bounded, finite, valid Unicode."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ VALUES_MAX = 500_000
 
 _STRING = regex('"[^"]*+"')
 
-# What comes from outside is cleaned as files are.
+# Text from other systems is cleaned like files.
 clean = without_surrogates
 
 
 @cache
 def _thread() -> Executor:
-    """One thread for all: with each further one the event loop would wait longer for its turn."""
+    """Returns the only thread: each further one would slow the event loop down."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(1, thread_name_prefix="whorl-large")
 
 
 async def beside(work: Callable[[], T], size: int = LARGE) -> T:
-    """Does what takes milliseconds beside the event loop; what is of a small size, at once."""
+    """Does work of milliseconds in a thread; work of a small size is done at once."""
     if size < LARGE:
         return work()
     from asyncio import get_running_loop
@@ -53,11 +53,11 @@ class NotJson(ValueError):
 
 
 def parse_json(text: str, *, in_part: bool = False) -> Json:
-    """The JSON value that the text holds; raises NotJson.
+    """Parses the JSON value of a text. Raises NotJson.
 
-    The wire formats of models read parts: texts are not cleaned, as half a character may be in
-    each of two, and a number that is not finite is None, as one wrong count is no reason to lose
-    an answer that was paid for.
+    With `in_part`, as for the wire formats of models, texts are not cleaned, because a text may end
+    in half a character. A number that is not finite becomes None, so that one wrong count does not
+    lose a paid answer.
     """
     check_values(text)
 
@@ -81,7 +81,7 @@ def parse_json(text: str, *, in_part: bool = False) -> Json:
 
 
 def _plain(fault: json.JSONDecodeError) -> str:
-    """What is wrong in a text, and where, without the text, which may be a secret."""
+    """Returns the fault and its place, without the text, which may be a secret."""
     place = f"at line {fault.lineno}, column {fault.colno}"
     if not fault.doc.strip():
         return "it is empty"
@@ -98,10 +98,10 @@ def _finite(digits: str) -> float | None:
 
 
 def check_values(text: str) -> None:
-    """Refuses a text with more values than we hold, before they take memory; raises NotJson."""
+    """Refuses a text with too many values, before they take memory. Raises NotJson."""
     if _marks(text) <= VALUES_MAX:
         return
-    # What stands in texts does not count; one call for all of them would hold up other threads.
+    # Marks inside texts do not count; one call for all texts would hold up other threads.
     marks = end = 0
     text = text.replace("\\\\", "").replace('\\"', "")
     for string in _STRING.finditer(text):
@@ -114,12 +114,12 @@ def check_values(text: str) -> None:
 
 
 def _marks(text: str) -> int:
-    """Every value but the first has a comma before it, or is the first inside of another."""
+    """Counts values: each but the first follows a comma, or is the first in another."""
     return text.count(",") + text.count("[") + text.count("{")
 
 
 def as_json(value: object, path: str = "$", *, tidy: Callable[[str], str] = clean) -> Json:
-    """A copy of the value as plain JSON (tuples become lists); raises NotJson with its path."""
+    """Returns a copy as plain JSON (tuples become lists). Raises NotJson with its path."""
     try:
         return _copied(value, 0, tidy)
     except _Unfit as fault:
@@ -127,7 +127,7 @@ def as_json(value: object, path: str = "$", *, tidy: Callable[[str], str] = clea
 
 
 class _Unfit(Exception):
-    """Something in a value is not JSON; the path is only put together for a message."""
+    """A part of a value is not JSON; the path is only put together for a message."""
 
     path = ""
 
@@ -192,7 +192,7 @@ def json_bytes(value: Json) -> bytes:
 
 
 def is_deeper(value: object, depth: int) -> bool:
-    """Whether objects and lists lie in each other more often than that."""
+    """Whether objects and lists are nested more deeply than `depth`."""
     layer: list[Any] = [value]
     for _ in range(depth):
         parts = [each.values() if isinstance(each, dict) else each for each in layer]

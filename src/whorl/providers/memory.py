@@ -1,4 +1,4 @@
-"""The tasks `memory` (what is kept from run to run, found by its words) and `validate`."""
+"""The tasks `memory` (records that later runs find by their words) and `validate`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _COMMON = frozenset(
 class Memory(OwnTask):
     """Inputs: operation, namespace, and those of the operation.
 
-    `read` has query and limit, `write` has content and metadata. `amend` changes the records by a
-    function of a dialect: `library` and `change` name it, `with` is what it is given,
-    together with the `key` of the call.
+    `read` has query and limit, `write` has content and metadata. `amend` changes the records with a
+    function of a dialect: `library` and `change` name it, and `with` is its input, together with
+    the `key` of the call.
     """
 
     calls = 0
@@ -112,9 +112,9 @@ async def _amend(memories: Memories, namespace: str, inputs: Inputs, request: Re
 def amended(
     function: Amend, records: list[Json], given: dict[str, Json], request: Request
 ) -> Amendment:
-    """What a change comes to; one that is repeated after a crash gives the same and keeps nothing.
+    """Returns the amendment; a call that is repeated after a crash gives the same and adds nothing.
 
-    So that it can, each record is kept with the key of its call and what that gave.
+    For this, each record has the key of its call and the result of that.
     """
     before = (record for record in map(table_of, records) if record.get("by") == request.key)
     if (done := next(before, None)) is not None:
@@ -127,7 +127,7 @@ def amended(
 
 
 def search(records: list[Json], query: str) -> list[dict[str, Json]]:
-    """The records that share words with a query, the best first and then the newest."""
+    """Returns the records that share words with a query, the best first and then the newest."""
     wanted = _words(query)
     matches: list[tuple[float, int, dict[str, Json]]] = []
     for age, record in enumerate(reversed(records)):

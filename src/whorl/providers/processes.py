@@ -1,5 +1,5 @@
-"""The task `run`, and how any program runs: only with permission, in its own process group, its
-output bounded, and nothing of it outliving it.
+"""The task `run`, and how programs run: with permission, in a process group that ends with the
+call, with bounded output.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LINE_MAX = 300
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """No shell reads `argv`, `environment` is all that it sees, stdin of None is written later."""
+    """A program to start: without a shell, with only `environment`; stdin None is written later."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
@@ -53,7 +53,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How it ended. `cut` names the outputs whose middle was left out."""
+    """The end of a program. `cut` names the outputs whose middle was left out."""
 
     stdout: str
     stderr: str
@@ -82,7 +82,7 @@ def folder_in(root: str, folder: str) -> str:
 
 
 def make_workspace(root: str, request: Request) -> None:
-    """Makes the folder of the run's own files, where the task is told of it."""
+    """Makes the folder for the run's own files, if the inputs mention it."""
     own = workspace_of(request.run)
     if not request.run or own not in json.dumps(request.inputs):
         return
@@ -96,9 +96,9 @@ def make_workspace(root: str, request: Request) -> None:
 async def run_program(
     program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX, is_followed: bool = False
 ) -> Finished:
-    """Runs it to its end; when cancelled, its whole group is stopped first.
+    """Runs a program to its end; if cancelled, it first stops the whole group.
 
-    `emit` is told what is kept of the output, or all of it where it `is_followed`.
+    `emit` receives the kept part of the output, or all of it if it `is_followed`.
     """
     stdout, stderr = _Output(output_max, emit), _Output(output_max, lambda text: None)
     stdout.is_followed = is_followed
@@ -139,7 +139,7 @@ class _Watch(asyncio.SubprocessProtocol):
         self.exited.set()
 
     async def drain(self) -> None:
-        """Waits a moment for the end of the output: who has the pipes may live on."""
+        """Waits briefly for the end of the output: a process that holds the pipes may live on."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.drained.wait(), DRAIN_S)
 
@@ -147,7 +147,7 @@ class _Watch(asyncio.SubprocessProtocol):
 async def start_program(
     program: Program, protocol: Callable[[], P]
 ) -> tuple[asyncio.SubprocessTransport, P]:
-    """Starts it in a process group of its own; raises OSError or ValueError."""
+    """Starts a program in its own process group. Raises OSError or ValueError."""
     return await asyncio.get_running_loop().subprocess_exec(
         protocol,
         *program.argv,
@@ -176,7 +176,7 @@ async def _start(
 
 
 async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
-    """Ends whatever is left of the group, asking first, and lets the pipes go."""
+    """Stops all processes of the group, SIGTERM first, and closes the pipes."""
     await end_group(transport, watch.exited, (signal.SIGTERM,))
     await watch.exited.wait()
     await watch.drain()
@@ -188,7 +188,7 @@ async def end_group(
     exited: asyncio.Event,
     signals: tuple[signal.Signals | None, ...],
 ) -> None:
-    """Ends a program and all of its group by one signal after the other (None: only waits)."""
+    """Ends a program and its group by one signal after the other (None: only waits)."""
     for number in signals:
         if exited.is_set():
             break
@@ -196,7 +196,7 @@ async def end_group(
             _signal_group(transport, number)
         with suppress(TimeoutError):
             await asyncio.wait_for(exited.wait(), GRACE_S)
-    # What is killed needs a moment to be gone; what nobody reaps is never gone.
+    # A killed process takes a moment to end; a process that is not reaped never does.
     last = time.monotonic() + GRACE_S
     while _signal_group(transport, signal.SIGKILL) and time.monotonic() < last:
         await asyncio.sleep(0.01)
@@ -206,7 +206,7 @@ async def end_group(
 
 
 def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals) -> bool:
-    """Sends a signal to all of a group; tells whether there is anybody."""
+    """Sends a signal to the group; returns whether the group has a process."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(transport.get_pid(), number)
         return True
@@ -214,7 +214,7 @@ def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals
 
 
 class _Output:
-    """The first and the last half of an output; what is between is counted and left out."""
+    """The first and the last half of an output; the middle is counted and left out."""
 
     def __init__(self, limit: int, emit: Emit) -> None:
         self._half = limit // 2
@@ -250,7 +250,7 @@ class _Output:
 
 
 class ServerErrors:
-    """What went wrong with one server: what the network did, who refused, the program's stderr."""
+    """The faults of one server: network errors, a refusal, the program's stderr."""
 
     def __init__(self) -> None:
         self.faults: deque[ProviderError] = deque(maxlen=5)

@@ -1,6 +1,6 @@
-"""Secrets: held so that they are never printed, and taken out of everything that is.
+"""Secrets: they are held so that they never print, and removed from all output.
 
-They are looked for in every way in which they may be written.
+They are recognized in each form in which they may be written.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 class SecretPatterns:
-    """Texts that are looked for, and how these begin and end."""
+    """The texts to find, with their beginnings and ends."""
 
     __slots__ = ("_by_first", "_cores", "_end_cores", "_heads", "_reach", "_tails", "texts")
 
@@ -54,7 +54,7 @@ class SecretPatterns:
             length = min(len(text), max(LENGTH_SURE, min(_PART_MAX, len(text) // 2)))
             self._heads.setdefault(text[:length], []).append(text)
             self._tails.setdefault(text[-length:], []).append(text)
-        # Nobody escapes letters and digits of ASCII, so these are in each text that has a part.
+        # ASCII letters and digits are never escaped, so these are in each text that has a part.
         self._cores = {_core(head) for head in self._heads}
         self._end_cores = {_core(tail) for tail in self._tails} - self._cores
         self._by_first: dict[str, list[str]] = {}
@@ -63,12 +63,12 @@ class SecretPatterns:
         self._reach = len(self.texts[0]) - 1 if self.texts else 0
 
     def cores_in(self, text: str, *, is_large: bool) -> list[str]:
-        """What of them is in a text, even where they are in it with escapes."""
+        """Returns the parts of the texts that are in `text`, even with escapes."""
         found = [core for core in self._cores if core in text]
         return found + [core for core in self._end_cores if core in text] if is_large else found
 
     def parts(self, text: str, *, is_large: bool) -> Iterator[tuple[int, int]]:
-        """Where they are, or what was cut of them, as far as it is the same."""
+        """Yields where the texts are, also cut ones, as far as they are equal."""
         for head, texts in self._heads.items():
             at = text.find(head)
             while at >= 0:
@@ -91,7 +91,7 @@ class SecretPatterns:
                 at = text.find(each, at + len(each))
 
     def begun(self, text: str) -> int:
-        """How many characters at the end of a text are the beginning of one of them."""
+        """Counts the characters at the end of a text that begin one of the texts."""
         tail = text[-self._reach :] if self._reach else ""
         least = len(tail)
         for first, texts in self._by_first.items():
@@ -106,12 +106,12 @@ class SecretPatterns:
 
 
 class Forms:
-    """Every way in which secrets may be written, in large and in small letters."""
+    """The forms in which secrets may be written, in upper and lower case."""
 
     __slots__ = ("_codes", "_least", "_plain", "_reach")
 
     def __init__(self, secrets: Iterable[str], *, is_changed: bool = False) -> None:
-        """`is_changed`: letters may be changed before something is made of the secrets."""
+        """`is_changed`: the case of letters may change before a secret is encoded."""
         secrets = {*secrets}
         changed = {each for text in secrets for each in (text.upper(), text.lower())}
         coded = secrets | changed if is_changed else secrets
@@ -127,7 +127,7 @@ class Forms:
         return self._least > 0
 
     def hide(self, value: str) -> str:
-        """The text without them, and without what was cut of them."""
+        """Returns the text without secrets, and without parts of cut ones."""
         if len(value) < min(self._least, _CUT_PART_MIN) or not self:
             return value
         is_cut = len(value) <= _EXCERPT_MAX and any(mark in value for mark in _CUT_MARKS)
@@ -145,13 +145,13 @@ class Forms:
         return bool(self._windows(value))
 
     def views(self, layer: Layer) -> Iterator[tuple[Layer, str, SecretPatterns]]:
-        """Each way to look at a layer, and what is looked for in it."""
+        """Yields each view of a layer, with the patterns to find in it."""
         yield layer, lowered(layer.text), self._plain
         line = layer.without_breaks()
         yield line, line.text, self._codes
 
     def _windows(self, value: str) -> list[tuple[int, int]]:
-        """The parts of a text in which they may be."""
+        """Returns the parts of a text that may have secrets."""
         whole, is_large = [(0, len(value))], len(value) >= _LARGE_MIN
         found = list[tuple[int, int]]()
         low = lowered(value)
@@ -174,7 +174,7 @@ class Forms:
         return windows
 
     def _spans(self, whole: Layer, *, is_large: bool, is_cut: bool) -> Iterator[tuple[int, int]]:
-        """Where they stand in a text, of what is found in a layer of it."""
+        """Yields where in the original text the secrets of a layer are."""
         for layer, text, sought in self.views(whole):
             for span in sought.parts(text, is_large=is_large):
                 yield layer.origin(*span)
@@ -185,7 +185,7 @@ class Forms:
 
 
 def without_wholes(value: str, sought: list[Forms]) -> tuple[str, str]:
-    """The text without them, and its end, which waits: that may begin one of them."""
+    """Returns the text without secrets, and the end that waits: it may begin a secret."""
 
     def views(text: str) -> Iterator[tuple[Layer, str, SecretPatterns]]:
         for layer in layers_of(text):
@@ -208,7 +208,7 @@ def without_wholes(value: str, sought: list[Forms]) -> tuple[str, str]:
 
 
 def _hidden(value: str, spans: list[tuple[int, int]]) -> str:
-    """The text without these parts of it; those that overlap are one."""
+    """Returns the text with these parts hidden; overlapping parts count as one."""
     parts, done, hidden = list[str](), 0, 0
     for start, end in sorted(spans):
         if start >= hidden:
@@ -230,7 +230,7 @@ def _places(text: str, core: str) -> Iterator[int]:
 
 
 def _same(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """Counts the characters that two texts share at their beginning."""
     if one == other:
         return len(one)
     pairs = zip(one, other, strict=False)
@@ -238,12 +238,12 @@ def _same(one: str, other: str) -> int:
 
 
 def _cases(text: str) -> set[str]:
-    """A text with its letters changed; those of ASCII may be either wherever it is looked for."""
+    """Returns the text in other cases; ASCII letters are compared without their case."""
     return {text, text.upper(), text.lower(), text.title(), text.capitalize(), text.swapcase()}
 
 
 def _written(text: str) -> set[str]:
-    """A secret as it is once escapes are read, with spaces otherwise, and as bytes."""
+    """Returns a secret with its escapes read, with other spaces, and as bytes."""
     forms = {text, " ".join(text.split())}
     if has_marks(text):
         # What looks like an escape in the secret itself is read together with those around it.
@@ -255,7 +255,7 @@ def _written(text: str) -> set[str]:
 
 
 def _codes(text: str) -> set[str]:
-    """What base64 makes of a text, whatever stands before and after it, also inside JSON."""
+    """Returns what base64 makes of a text at each offset, also inside JSON."""
     forms: set[str] = set()
     for written in {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}:
         content = written.encode("utf-8", "replace")
@@ -291,7 +291,7 @@ _LETTERS = dict(zip("bfnrtav", "\b\f\n\r\t\a\v", strict=True))
 _NAMES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _CODE_MAX = 0x10FFFF
 _BREAK = regex(r"[\r\n][ \t\r\n]*")
-# By the mark that tells quickly that there are none.
+# By a mark whose absence shows quickly that a text has none.
 _WRITTEN_BREAKS = {
     "\n": ("\n",),
     "\r": ("\r",),
@@ -301,7 +301,7 @@ _WRITTEN_BREAKS = {
 
 
 class Layer:
-    """A text that was made of another one, and which part of that one each part of it was."""
+    """A text that was made of another one, with the place of each of its parts in that one."""
 
     __slots__ = ("_below", "_places", "_shifts", "text")
 
@@ -321,7 +321,7 @@ class Layer:
         self._shifts = [0, *(shifts or [])]
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where a part of this text stands in the one that everything began with."""
+        """Returns the place of a part of this text in the original text."""
         if self._below is None:
             return start, end
         start += self._shifts[bisect_right(self._places, start)]
@@ -329,14 +329,14 @@ class Layer:
         return self._below.origin(start, end)
 
     def without_escapes(self) -> Layer | None:
-        """The text with each escape read once; None: it has none."""
+        """Returns the text with each escape read once, or None if it has none."""
         if not has_marks(self.text):
             return None
         found = [(match, _meaning(match)) for match in _ESCAPE.finditer(self.text)]
         return self._made(found) if found else None
 
     def without_breaks(self) -> Layer:
-        """The text as one line: programs break base64 into many."""
+        """Returns the text as one line: programs break base64 into many."""
         found = [(match, "") for match in _BREAK.finditer(self.text)]
         return self._made(found) if found else self
 
@@ -353,7 +353,7 @@ class Layer:
 
 
 def layers_of(text: str) -> Iterator[Layer]:
-    """The text, then what it is when its escapes are read once, twice, ..."""
+    """Yields the text, then the text with its escapes read once, twice, ..."""
     layer: Layer | None = Layer(text)
     for _ in range(1 + LAYERS_MAX):
         if layer is None:
@@ -367,7 +367,7 @@ def has_marks(text: str) -> bool:
 
 
 def escape_begun(text: str) -> int:
-    """How many characters at the end of a text begin an escape, or one that is escaped itself."""
+    """Counts the characters at the end of a text that begin an escape, or an escaped one."""
     end = len(text)
     while found := _ESCAPE_BEGUN.search(text, max(0, end - _ESCAPE_MAX), end):
         end = found.start()
@@ -375,7 +375,7 @@ def escape_begun(text: str) -> int:
 
 
 def on_one_line(text: str) -> str:
-    """The text without line breaks, also those that are written as escapes."""
+    """Returns the text without line breaks, including escaped ones."""
     for mark, breaks in _WRITTEN_BREAKS.items():
         for written in breaks if mark in text else ():
             text = text.replace(written, "")
@@ -383,7 +383,7 @@ def on_one_line(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """The text in small letters, as long as it was."""
+    """Returns the text in lower case, with the same length."""
     low = text.lower()
     if len(low) == len(text):
         return low
@@ -391,7 +391,7 @@ def lowered(text: str) -> str:
 
 
 def _meaning(match: re.Match[str]) -> str:
-    """What an escape stands for; a byte is the character of its number."""
+    """Returns the meaning of an escape; a byte is the character of its number."""
     found = match.lastindex
     digits = match[found or 0]
     if found == 3:
@@ -404,7 +404,7 @@ def _meaning(match: re.Match[str]) -> str:
     return chr(code) if code <= _CODE_MAX else "?"
 
 
-# What is shorter protects nothing, and hiding it would mangle texts. So would hiding a short word
+# A shorter text protects nothing, and hiding it would mangle texts. So would hiding a short word
 # or number: below the sure length, a key has characters of more than one kind.
 LENGTH_MIN = 4
 LENGTH_SURE = 8
@@ -422,7 +422,7 @@ _NUMBER = regex(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 
 
 class Secret:
-    """A text that shows itself to nobody; `reveal` is called where it is sent, nowhere else."""
+    """A text that prints as `***`; only the code that sends it calls `reveal`."""
 
     __slots__ = ("_text",)
 
@@ -455,7 +455,7 @@ def redact(value: str, secrets: Iterable[Secret]) -> str: ...
 @overload
 def redact(value: Json, secrets: Iterable[Secret]) -> Json: ...
 def redact(value: Json, secrets: Iterable[Secret]) -> Json:
-    """The value with every secret in its texts and keys replaced by `***`."""
+    """Returns the value with every secret in its texts and keys replaced by `***`."""
     forms = _forms(tuple(secrets))
     return _redacted(value, forms) if forms else value
 
@@ -463,7 +463,7 @@ def redact(value: Json, secrets: Iterable[Secret]) -> Json:
 def redact_error(
     fault: ProviderError, secrets: Iterable[Secret], detail: Mapping[str, Json] | None = None
 ) -> ProviderError:
-    """The error, with more detail, and with no secret in its message or its detail."""
+    """Returns the error with more detail, and without secrets in its message and detail."""
     secrets = tuple(secrets)
     whole: dict[str, Json] = {**fault.detail, **(detail or {})}  # type: ignore[dict-item]
     redacted = redact(whole, secrets)
@@ -479,7 +479,7 @@ def redact_error(
 
 
 def is_worth_redacting(text: str) -> bool:
-    """Whether a key is one, and not a word that stands where none is needed."""
+    """Whether a text is a key, and not a placeholder for one."""
     if text.lower() in PLACEHOLDERS or len(text) < LENGTH_MIN:
         return False
     kinds = (str.islower, str.isupper, str.isdigit, lambda mark: not mark.isalnum())
@@ -487,10 +487,10 @@ def is_worth_redacting(text: str) -> bool:
 
 
 class Redaction:
-    """Takes out of values what their owner has called secret, however simple it is.
+    """Removes from values what their owner has called secret, however simple it is.
 
-    A short text would mangle others, so it is hidden where it stands as a word of its own. A number
-    that is one of the texts is hidden, too, and an object or a list where it is a value.
+    Hiding a short text everywhere would mangle others, so it is hidden only as a separate word. A
+    number that equals one of the texts is also hidden, and so is a secret object or list.
     """
 
     __slots__ = ("_numbers", "_short", "_sizes", "_wholes", "_words", "forms")
@@ -499,7 +499,7 @@ class Redaction:
         secrets = tuple(secrets)
         given = {text for text in secrets if isinstance(text, str) and text.strip()}
         long = {text for text in given if len(text.strip()) >= LENGTH_MIN}
-        # Whoever pastes a key brings a line break along, and a long one may be told line by line.
+        # A pasted key may have a line break, and a long one may be repeated line by line.
         whole = {text.strip() for text in long}
         lines = {line for text in whole for line in text.splitlines() if len(line) >= LENGTH_SURE}
         self.forms = Forms(long | whole | lines, is_changed=True)
@@ -528,7 +528,7 @@ class Redaction:
         return value
 
     def name(self, name: str) -> str:
-        """The name of a model, also with its provider; a short word is hidden as a whole name."""
+        """Redacts a model's name, also with its provider; a short word only as a whole name."""
         provider, mark, own = self.forms.hide(name).rpartition("/")
         return f"{provider}{mark}{HIDDEN if own in self._short else own}"
 
@@ -545,7 +545,7 @@ def _sorted(value: Json) -> str:
 
 
 class StreamedText:
-    """A text that comes in pieces: what may be the beginning of a secret waits for the rest."""
+    """A text that comes in pieces; an end that may begin a secret waits for the rest."""
 
     __slots__ = ("_forms", "_held")
 
@@ -561,7 +561,7 @@ class StreamedText:
         return shown
 
     def rest(self, *, is_whole: bool = False) -> str:
-        """What waited when the text ended; where it `is_whole`, that begins no secret."""
+        """Returns the text that waited at the end; if it `is_whole`, it begins no secret."""
         held, self._held = self._held, ""
         return held if is_whole or len(held) < LENGTH_MIN else ""
 

@@ -1,4 +1,4 @@
-"""All kinds of tasks by name, made when they are first used from one set of settings."""
+"""The kinds of tasks by name, created at their first use from one set of settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KINDS = {
 
 
 def kinds() -> dict[str, str]:
-    """Our own kinds of tasks: those of the core, and those of formats."""
+    """Returns the kinds of tasks of the core and of formats."""
     return KINDS | joined(each.tasks for each in formats())
 
 
@@ -54,9 +54,9 @@ class Providers:
         self._plugins = Plugins("whorl.tasks", kinds())
         self._kinds: dict[str, TaskKind] = {}
         self.memories: Memories | None = None
-        # What a run has been told about tools, by its journal.
+        # The hashes of tool descriptions that a run has received, by its journal.
         self.tool_pins: Callable[[str], Mapping[str, str]] = lambda run: {}
-        # What earlier runs of the project have been told about them.
+        # The tool descriptions that earlier runs of the project have received.
         self.known_tools: KnownTools | None = None
 
     @property
@@ -85,7 +85,7 @@ class Providers:
         )
 
     def kind(self, name: str) -> TaskKind:
-        """The kind of task of that name; raises UsageError W022 with the nearest one."""
+        """Returns the kind of task of that name. Raises UsageError W022 with the nearest one."""
         if name not in self._kinds:
             if not self._plugins.has(name):
                 names = self._plugins.names()
@@ -103,7 +103,7 @@ class Providers:
         return self.kind(name) if is_other else None
 
     def effect(self, name: str, inputs: Mapping[str, Json] | None = None) -> Effect:
-        """What a task does to the world; of `use` it depends on the task that `inputs` names."""
+        """Returns the effect of a task; for `use`, that of the task that `inputs` names."""
         kind = self.kind(name)
         if name == "use" and inputs is not None:
             from whorl.providers.function_task import Use
@@ -113,7 +113,7 @@ class Providers:
         return kind.effect
 
     async def check_provider(self, name: str) -> str:
-        """What to tell of a provider that answers. Raises ProviderError."""
+        """Checks a provider; returns a description of its answer. Raises ProviderError."""
         from whorl.providers.models.client import choose_models
 
         # A check asks for no model.

@@ -1,4 +1,4 @@
-"""What a kind of task is given and gives back."""
+"""The inputs and results of a kind of task."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Held: TypeAlias = Callable[[bool], None]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call used; a cost of None means that no price is known."""
+    """The usage of a call; a cost of None means that no price is known."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -54,7 +54,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A budget may limit the answer: `least` tokens are reserved, up to `most` may be allowed."""
+    """A limit that a budget may set for the answer: from `least` (reserved) to `most` tokens."""
 
     least: int
     most: int
@@ -63,12 +63,11 @@ class Cap:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a call is expected to use; reserved before it, settled after it.
+    """The expected usage of a call, which is reserved before it and settled after it.
 
-    It is the most where `cap` is None. Else it holds the least that the answer is given, and the
-    machine says with `Request.cap` how much it may be. `at_worst` is what a server may use that
-    does not keep to the limit of an answer, where that is not known of it. `input_tokens` are those
-    of the `tokens` that are read.
+    If `cap` is None, it is the maximum. Otherwise it has the least that the answer gets, and the
+    machine sets `Request.cap` to the allowed amount. `at_worst` is the usage on a server that may
+    ignore the limit of an answer. `input_tokens` are those of the `tokens` that are read.
     """
 
     calls: int = 0
@@ -81,7 +80,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MaxUsage:
-    """What a call uses if its answer is as long as the model can make it."""
+    """The usage of a call if its answer is as long as the model can make it."""
 
     tokens: int
     cost_usd: float | None
@@ -91,10 +90,10 @@ class MaxUsage:
 class Request:
     """One attempt at a task.
 
-    `key` is the same when a call is sent again of which nobody knows what came of it. `cap` is how
-    many output tokens the budget allows, where the inputs do not limit them. `held` is called with
-    True when the call has to wait before anything is sent, and with False when that is over.
-    `redacted` takes the run's secrets out of what others will read.
+    `key` stays the same if a call whose outcome is unknown is sent again. `cap` is how many output
+    tokens the budget allows, if the inputs do not limit them. `held` is called with True when the
+    call has to wait before it is sent, and with False when the wait is over. `redacted` takes the
+    run's secrets out of texts that others read.
     """
 
     run: str
@@ -114,7 +113,7 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """What a task gave. `detail` is told to people; its `warnings` become those of the run."""
+    """The result of a task. People see `detail`; its `warnings` become those of the run."""
 
     value: Json
     usage: Usage = Usage()
@@ -123,7 +122,7 @@ class Reply:
 
 @contextmanager
 def before_sending() -> Iterator[None]:
-    """What goes wrong here goes wrong before anything reaches the other side."""
+    """Marks each fault of the block as one from before anything was sent."""
     try:
         yield
     except ProviderError as fault:
@@ -135,10 +134,10 @@ class TaskKind(Protocol):
     effect: Effect
 
     def estimate(self, request: Request) -> Estimate:
-        """The most that this request is expected to use. Computes only."""
+        """Computes the most that this request is expected to use, without effects."""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Does the work; `emit` takes streamed text. Raises ProviderError."""
+        """Performs the task; `emit` takes streamed text. Raises ProviderError."""
 
 
 @asynccontextmanager
@@ -155,20 +154,20 @@ async def time_limit(
 
 
 def iteration_of(address: str) -> int:
-    """The iteration of the innermost loop around a task, from 1."""
+    """Returns the iteration of the innermost loop around a task, from 1."""
     numbers = re.findall(r"\[(\d+)\]", address)
     return int(numbers[-1]) if numbers else 1
 
 
 class Inputs:
-    """Reads the inputs of one kind of task, which a workflow computed; ProviderError P113."""
+    """Reads the inputs of a task, which a workflow computed. Raises ProviderError P113."""
 
     def __init__(self, kind: str, values: Mapping[str, Json]) -> None:
         self._kind = kind
         self.get = values.get
 
     def text(self, name: str, default: str = "") -> str:
-        """A text; any other value is written as JSON."""
+        """Returns a text; any other value is written as JSON."""
         value = self.get(name)
         return default if value is None else as_text(value)
 
@@ -199,7 +198,7 @@ class Inputs:
         return self._typed(name, dict, "an object", {})
 
     def texts(self, name: str) -> dict[str, str]:
-        """An object of texts; values that are no texts are written as JSON."""
+        """Returns an object of texts; other values in it are written as JSON."""
         return {key: as_text(value) for key, value in self.table(name).items() if value is not None}
 
     def _typed(self, name: str, kind: type[T], wanted: str, default: T) -> T:
@@ -214,31 +213,31 @@ class Inputs:
         raise ProviderError(f"input {name!r} of task {self._kind!r} {why}", code="P113")
 
 
-# What every kind of task is made from, and what our own kinds have in common.
+# The context of every kind of task, and the base of Whorl's own kinds.
 
-# What is to be done with records, given all of them, oldest first.
+# A change of records; it receives all of them, oldest first.
 Change: TypeAlias = "Callable[[list[Json]], Amendment]"
 
 
 class Memories(Protocol):
-    """Where tasks keep records from run to run: the store of the runs has such a place."""
+    """The place for records that tasks keep from run to run, such as the runs' store."""
 
     async def memory_records(self, key: str) -> list[Json]:
-        """The records under a key, oldest first."""
+        """Returns the records under a key, oldest first."""
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
-        """Adds a record and keeps the newest ones; False: one whose `id` is `once` is there."""
+        """Adds a record and keeps the newest ones; returns False if `once` is the `id` of one."""
 
     async def amend(self, key: str, change: Change, *, keep: int) -> Amendment:
-        """Changes the records under a key in one step, which nobody else comes between."""
+        """Changes the records under a key in one step, without other changes in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Given to every kind of task when it is first used, ours and those of plugins.
+    """The context of each kind of task from its first use, also in plugins.
 
-    `plugin` finds the kind of task that another package adds under a name, if one does;
-    `memories` gives the place for records, once there is one.
+    `plugin` returns the kind of task that another package adds under a name, if any. `memories`
+    returns the place for records, once there is one.
     """
 
     settings: Settings
@@ -252,7 +251,7 @@ class Context:
 
 
 class OwnTask:
-    """What our own kinds have in common: a call without a price, unless one says otherwise."""
+    """The base of Whorl's own kinds: a call without a price, unless a kind overrides it."""
 
     effect: Effect = "outside"
     calls = 1

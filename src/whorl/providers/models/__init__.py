@@ -1,1 +1,1 @@
-"""Models: their names, their wire formats, their limits and prices."""
+"""Models: their names, wire formats, limits and prices."""

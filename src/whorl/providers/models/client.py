@@ -1,6 +1,4 @@
-"""Which models a task means, and asking them: waits for a turn, tries the next one when one fails,
-counts what was used.
-"""
+"""Asks models: chooses them, waits for a turn, tries the next one after a failure, counts usage."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ WINDOW_S = 60.0
 
 
 class Models:
-    """All models of the settings, with the limits that all runs of the process share."""
+    """The models of the settings, with the limits that all runs of the process share."""
 
     def __init__(self, settings: Settings, outbound: Outbound) -> None:
         self._outbound = outbound
@@ -88,7 +86,7 @@ class Models:
     async def ask(
         self, choice: Choice, conversation: Conversation, request: Request, emit: Emit
     ) -> tuple[Answer, Usage, dict[str, Json]]:
-        """The answer, what all tries together used, and what to tell people."""
+        """Returns the answer, the usage of all tries together, and details for people."""
         held: Held | None = request.held
         used = Usage()
         tried: list[Json] = list(choice.skipped)
@@ -97,7 +95,7 @@ class Models:
             key = conversation.key and f"{conversation.key}{f'~{at + 1}' if at else ''}"
             asked = replace(conversation, key=key)
             answer, usage = await self._try(candidate, asked, request.timeout_s, emit, held)
-            # Whoever waits for the next model has sent something.
+            # A call that waits for the next model has already sent a request.
             held = None
             used += usage
             if not isinstance(answer, ProviderError):
@@ -126,7 +124,7 @@ class Models:
         emit: Emit,
         held: Held | None,
     ) -> tuple[Answer | ProviderError, Usage]:
-        """The answer of one model, or why there is none, and what it used in any case."""
+        """Returns the answer of one model, or its fault, and the usage in both cases."""
         provider = candidate.provider
         # What most answers have; a limit that only a budget sets says nothing of that.
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
@@ -177,9 +175,9 @@ class Models:
     def _usage_of_fault(
         self, candidate: Candidate, conversation: Conversation, fault: ProviderError
     ) -> Usage:
-        """A stream that broke off is paid for as far as it came; a refusal costs nothing.
+        """Returns the usage of a failed call: that of the streamed part, no cost for a refusal.
 
-        Where no answer came in time, nobody will say what it cost: the most that it may have.
+        If no answer came in time, the cost is unknown and the highest possible usage counts.
         """
         characters = fault.detail.get("characters")
         if isinstance(characters, int):
@@ -222,10 +220,10 @@ class Prices:
     def cost(
         self, candidate: Candidate, read: int, written: int, *, cached: tuple[int, int] = (0, 0)
     ) -> float | None:
-        """What these tokens cost, or None when no price is known.
+        """Returns the cost of tokens, or None if no price is known.
 
-        `cached` are those of the tokens read that came from a prompt cache and that went into one;
-        the public list has prices of their own for them.
+        `cached` are the tokens that were read from a prompt cache and written into one; the public
+        list has separate prices for them.
         """
         prices, provider = self._settings.prices, candidate.provider
         price = prices.get(candidate.name) or prices.get(candidate.model)
@@ -257,7 +255,7 @@ class Prices:
 
 @dataclass(slots=True)
 class Turn:
-    """A call that was let through; `tokens` is corrected when they have been counted."""
+    """A call that may be sent; `tokens` is corrected when they have been counted."""
 
     at: float
     tokens: int
@@ -283,7 +281,7 @@ class RateLimit:
 
     @asynccontextmanager
     async def turn(self, tokens: int, held: Held | None = None) -> AsyncIterator[Turn]:
-        """Waits for the call's turn, and tells `held` so; `Turn.tokens` is settled afterwards."""
+        """Waits for the call's turn and tells `held`; the caller sets `Turn.tokens` afterwards."""
         is_full = self._entry.locked() or (self._places is not None and self._places.locked())
         if not is_full and self._shortage_s(self._clock(), tokens) <= 0:
             held = None
@@ -305,7 +303,7 @@ class RateLimit:
         return turn
 
     def _shortage_s(self, now: float, tokens: int) -> float:
-        """How long the rates hold a call back; 0 when it may go."""
+        """Returns how many seconds the rates hold a call back, or 0 if it may be sent."""
         while self._recent and now - self._recent[0].at >= WINDOW_S:
             self._recent.popleft()
         requests, budget = self._provider.requests_per_minute, self._provider.tokens_per_minute
@@ -334,16 +332,16 @@ _SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistr
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The models to try in order, and why others that were named cannot be tried."""
+    """The models to try in order, and why other named ones cannot be tried."""
 
     candidates: tuple[Candidate, ...]
     skipped: tuple[str, ...] = ()
 
 
 def choose_models(settings: Settings, inputs: Mapping[str, Json]) -> Choice:
-    """The models that the inputs `model`, `provider` and `model_url` name, in the order to try.
+    """Returns the models of the inputs `model`, `provider` and `model_url`, in the order to try.
 
-    One of several that is not configured is passed over; when none is left, raises P110.
+    Skips those of several that are not configured. Raises P110 if none is left.
     """
     named = inputs.get("model") or None
     models = named if isinstance(named, list) else [named]
@@ -387,11 +385,11 @@ def _chosen(settings: Settings, inputs: Mapping[str, Json], named: Json) -> Cand
 
 
 def _split(settings: Settings, model: str) -> tuple[str, str]:
-    """The provider and the model of a name.
+    """Returns the provider and the model of a name.
 
-    A first part that is no configured provider belongs to the model's name (`meta-llama/...`),
-    unless there is no default provider, or one whose models have no slash in their names: then
-    it means a provider that is not set up, and sending it elsewhere would only hide that.
+    If the first part is not a configured provider, it belongs to the model's name
+    (`meta-llama/...`). If there is no default provider, or the default's models have no slash in
+    their names, it means a provider that is not set up; using another one would hide that.
     """
     first, slash, rest = model.partition("/")
     name = _own_name(settings, first)
@@ -415,7 +413,7 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
     if url:
         return _at(settings, name, provider, url)
     if provider is None and (name == "local" or not (name or settings.providers)):
-        # The model of this process answers where nobody is configured to.
+        # The model of this process answers if no provider is configured.
         from whorl.providers.models.local import INSTALL, is_installed
 
         if not is_installed():
@@ -435,7 +433,7 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
 def _at(
     settings: Settings, name: str, provider: ProviderSettings | None, url: str
 ) -> ProviderSettings:
-    """The provider at an address that a workflow file names; keys go only where they belong."""
+    """Returns the provider at an address of a workflow file; keys go only where they belong."""
     if "?" in url or "#" in url:
         # What follows would no longer be the path of a model's answers.
         _refuse(f"model_url must be the beginning of a URL, without '?' and '#', not {url!r}")

@@ -1,4 +1,4 @@
-"""What every wire is given and gives back: conversations, tools, answers that fit a schema."""
+"""The inputs and results of all wires: conversations, tools, answers that fit a schema."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ToolOffer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model asks for a tool. `fault` says why its arguments cannot be read."""
+    """A model's request for a tool. `fault` says why its arguments cannot be read."""
 
     id: str
     name: str
@@ -58,7 +58,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that goes with a question: its media type and content, and what it may count as."""
+    """A file that goes with a question: its media type, content and expected tokens."""
 
     name: str
     type: str
@@ -76,7 +76,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A model's own message may hold `calls`; one of role `tool` answers the call of that id."""
+    """A message; a model's own one may hold `calls`, one of role `tool` answers a call."""
 
     role: Role
     text: str
@@ -89,12 +89,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What a model is asked, in no wire format. `schema` is what its answer must fit.
+    """The question to a model, in no wire format. The answer must fit `schema`.
 
-    `key` is the same when this very call is sent again. `cap` limits the answer where the file does
-    not (`max_tokens`). `choices` are the only words that count as the first of an answer, for wires
-    that can hold a model to them. With `must_answer` the tools are there only because earlier
-    messages speak of them: the model may ask for no more.
+    `key` stays the same if this call is sent again. `cap` limits the answer if the file does not
+    (`max_tokens`). The answer must begin with one of `choices`, on wires that can enforce that.
+    With `must_answer` the tools are there only because earlier messages mention them: the model
+    must not request more.
     """
 
     messages: tuple[Message, ...]
@@ -112,12 +112,12 @@ class Conversation:
 
     @property
     def answer_most(self) -> int:
-        """The most output tokens that a budget lets the answer have, however much is left."""
+        """The most output tokens that any budget allows for the answer."""
         return CHOICE_MOST if self.choices else ANSWER_MOST
 
     @property
     def limit(self) -> int | None:
-        """The most output tokens that the answer may have: by the file, or else by the budget."""
+        """The most output tokens of the answer: the file's limit, or else the budget's."""
         return self.cap if self.max_tokens is None else self.max_tokens
 
 
@@ -139,12 +139,12 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said. Token counts are None where the server gave none that can be believed.
+    """The answer of a model. Counts of tokens that are missing or not credible stay None.
 
-    `finish` is `stop`, `length` (cut at its limit), `context` (cut where the model can read no
+    `finish` is `stop`, `length` (cut at its limit), `context` (cut because the model can read no
     more), `tool_calls`, or the server's own word. Tokens of a prompt cache are part of
-    `input_tokens`, and told for their price. `refusal` is what a model says instead of an answer.
-    `limit` is what was sent, if anything was.
+    `input_tokens`, and listed for their price. `refusal` is a model's text instead of an answer.
+    `limit` is the limit that was sent, if any.
     """
 
     text: str
@@ -166,17 +166,17 @@ class Answer:
 class Wire(Protocol):
     """A wire format: turns a conversation into requests and replies into an answer.
 
-    One that has `takes` says which files it can send: images, other ones (`document`).
+    `takes`, if a wire has it, lists the files that it can send: images, other ones (`document`).
     """
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Asks once. Raises ProviderError."""
+        """Sends the conversation once. Raises ProviderError."""
 
 
 def check_files(wire: Wire, conversation: Conversation, provider: ProviderSettings) -> None:
-    """Refuses files that a wire has no way to send."""
+    """Refuses files that a wire cannot send."""
     takes = getattr(wire, "takes", ())
     for file in (file for message in conversation.messages for file in message.files):
         if ("image" if file.is_image else "document") not in takes:
@@ -203,14 +203,14 @@ def _text_tokens(text: str) -> int:
 
 
 def counted(value: object) -> int | None:
-    """A server's count of tokens, if it can be believed; a wrong one never lowers spending."""
+    """Returns a server's count of tokens if it is credible; a wrong one never lowers spending."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
         return None
     return int(value)
 
 
 def tool_calls(listed: Json) -> tuple[ToolCall, ...]:
-    """The calls of a list of `{id, name, arguments}`; one without an id is known by its number."""
+    """Returns the calls of a list of `{id, name, arguments}`; a missing id becomes its number."""
     calls: list[ToolCall] = []
     for number, call in enumerate(tables_of(listed), start=1):
         arguments, fault = call.get("arguments"), ""
@@ -231,7 +231,7 @@ def tool_calls(listed: Json) -> tuple[ToolCall, ...]:
 
 
 def turn_messages(turns: list[Json]) -> list[Message]:
-    """What was said and done since the prompt, when a model has asked for tools: as messages."""
+    """Returns the turns since the prompt as messages, after a model has asked for tools."""
     messages: list[Message] = []
     names: dict[str, str] = {}
     for turn in tables_of(turns):
@@ -258,7 +258,7 @@ def _without_middle(text: str) -> str:
 
 
 def result_warnings(turns: list[Json]) -> list[Json]:
-    """What a person should know of the results that a model is told now: cut ones, and failures."""
+    """Returns warnings about cut or failed results that the model now receives."""
     asked = next((turn for turn in tables_of(turns[::-1]) if turn.get("role") != "tool"), {})
     names = {str(call.get("id")): call.get("name") for call in tables_of(asked.get("calls"))}
     warnings: list[Json] = []
@@ -280,7 +280,7 @@ def pins_of(turns: list[Json]) -> dict[str, str]:
 
 
 def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple[Json, list[str]]:
-    """What a model said that wants tools, for its next turn; and ids that no turn has used yet."""
+    """Returns the model's message with its calls for the next turn, and unused ids for them."""
     used = {
         str(call.get("id")) for turn in tables_of(turns) for call in tables_of(turn.get("calls"))
     }
@@ -324,7 +324,7 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
 
 
 def is_settled(answer: Answer, conversation: Conversation) -> bool:
-    """Whether the word that counts was said, so that it does no harm if the rest is missing."""
+    """Whether the deciding word is in the answer, so that a cut after it does not matter."""
     first = spoken(answer.text).lstrip("*_`#\"' ")
     return bool(conversation.choices) and first.upper().startswith(conversation.choices)
 
@@ -362,7 +362,7 @@ PLAIN_KEYS = ("enum", "const", "required", "default", "examples")
 
 
 def spoken(text: str) -> str:
-    """The answer without the thinking that some models write before it."""
+    """Returns the answer without the thinking that some models write before it."""
     kept: list[str] = []
     end = 0
     start: int | None = None
@@ -378,7 +378,7 @@ def spoken(text: str) -> str:
 def typed_answer(
     schema: Json, text: str, extra: dict[str, Json] | None = None
 ) -> tuple[Json, list[str]]:
-    """The value in an answer, and what does not fit; `extra` takes the fields that are too many."""
+    """Returns the value and faults of an answer; `extra` receives surplus fields."""
     answer = spoken(text)
     try:
         value = find_json(answer)
@@ -391,13 +391,13 @@ def typed_answer(
 
 
 def fault_words(faults: list[str]) -> str:
-    """The first faults of an answer for people: fields by their names, the answer itself as it."""
+    """Describes the first faults of an answer for people, with the names of the fields."""
     names = (re.sub(r"^\$\.?", "it" if fault[1:2] != "." else "", fault) for fault in faults[:3])
     return "; ".join(names).replace("that the schema does", "that `returns` does")
 
 
 def without_nulls(schema: Json, value: Json) -> Json:
-    """The value without the optional fields that are null: so models say that there is nothing."""
+    """Returns the value without null optional fields: models write null for a missing value."""
     if not isinstance(schema, dict):
         return value
     if isinstance(value, list):
@@ -417,7 +417,7 @@ def without_nulls(schema: Json, value: Json) -> Json:
 
 
 def find_json(text: str) -> Json:
-    """The JSON value that is the text, stands in a fence, or comes first in it; raises NotJson."""
+    """Returns the text as JSON, or else its first fenced or other JSON value. Raises NotJson."""
     try:
         return parse_json(text)
     except NotJson as cause:
@@ -454,7 +454,7 @@ def correction_for(faults: list[str]) -> str:
 
 
 def closed(schema: Json) -> Json:
-    """The schema with every object closed that does not say otherwise."""
+    """Returns the schema with every object closed, unless the object says otherwise."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):

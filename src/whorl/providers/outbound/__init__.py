@@ -1,1 +1,1 @@
-"""The one way out to the network: every address checked, every size bounded."""
+"""The only way out to the network: every address is checked, every size bounded."""

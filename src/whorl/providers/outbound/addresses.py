@@ -1,9 +1,9 @@
 """URLs and addresses, read strictly, and which of them may be called.
 
 A text that two programs could read in two ways is refused. Characters that a path or query cannot
-hold are percent-encoded, as browsers do: a search for several words is what an author means. What
-is percent-encoded already stays as it is. Addresses inside other addresses are taken out; the
-tables are our own because those of the standard library differ between Python versions.
+hold are percent-encoded, as in browsers; existing percent-encoding is not changed. Addresses inside
+other addresses are also checked. The tables are Whorl's own, because those of the standard library
+differ between Python versions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _ISATAP = 0x5EFE
 
 
 def place_of(address: Address) -> Place:
-    """What kind of place it is; one that leads to several places is the worst of them."""
+    """Returns the kind of an address; one that leads to several gets the least public kind."""
     if isinstance(address, IPv6Address):
         address = IPv6Address(int(address))  # without a scope
     if address in _METADATA:
@@ -76,7 +76,7 @@ def place_of(address: Address) -> Place:
 
 
 def _inside(address: IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that this one stands for or leads to."""
+    """Returns the IPv4 addresses that this one contains or leads to."""
     number = int(address)
     low = IPv4Address(number & 0xFFFFFFFF)
     if any(address in network for network in _IN_LAST) or (address in _COMPATIBLE and number > 1):
@@ -90,7 +90,7 @@ def _inside(address: IPv6Address) -> list[IPv4Address]:
 
 
 def literal_of(host: str) -> Address | None:
-    """The address that a host is written as, in any of the ways that systems accept, if it is one.
+    """Returns the address if the host is a literal one, in any notation that systems accept.
 
     `2130706433`, `0x7f.1` and `0177.0.0.1` are all 127.0.0.1 to the C library.
     """
@@ -102,7 +102,7 @@ def literal_of(host: str) -> Address | None:
 
 
 def fold_host(host: str) -> str:
-    """The host in lower case, with wide digits and dots made plain and without the last dot."""
+    """Returns the host in lower case, with plain digits and dots and without the last dot."""
     return unicodedata.normalize("NFKC", host).replace("\u3002", ".").lower().rstrip(".")
 
 
@@ -141,7 +141,7 @@ _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes; `path` holds the query too. A literal address is in its usual form."""
+    """The target of a request; `path` includes the query. A literal address has its usual form."""
 
     scheme: str
     host: str
@@ -150,7 +150,7 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what a credential belongs to."""
+        """The scheme, host and port that a credential belongs to."""
         return f"{self.scheme}://{bracketed(self.host)}:{self.port}"
 
     @property
@@ -160,7 +160,7 @@ class Target:
 
     @property
     def shown(self) -> str:
-        """The URL as messages show it: without the query, which may hold what is not for all."""
+        """The URL for messages, without the query, which may be private."""
         return f"{self.scheme}://{self.authority}{self.path.partition('?')[0]}"
 
 
@@ -169,7 +169,7 @@ def bracketed(host: str) -> str:
 
 
 def target_of(url: str) -> Target:
-    """Reads a URL; raises ProviderError P107."""
+    """Parses a URL. Raises ProviderError P107."""
     url = url.strip(" ")
     if len(url) > LENGTH_MAX:
         raise _refusal(
@@ -214,7 +214,7 @@ def _host_of(host: str) -> str:
 
 
 def _encoded(part: str, kept: str) -> str:
-    """A path or query whose other characters are percent-encoded, also a `%` that begins none."""
+    """Percent-encodes other characters of a path or query, and each `%` that begins no code."""
     return quote(_BARE_PERCENT.sub("%25", part), safe=kept)
 
 
@@ -222,17 +222,17 @@ def _refusal(url: str, reason: str) -> ProviderError:
     return ProviderError(f"the address {shown_url(url)} cannot be used: {reason}", code="P107")
 
 
-# General permission for the private network is none for places that hand out credentials.
+# General permission for the private network excludes addresses that hand out credentials.
 _GENERALLY_PERMITTED: frozenset[Place] = frozenset({"loopback", "private"})
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator allows.
+    """The network rules of the operator.
 
-    `origins` are those that the configuration itself names: open to the calls that it names them
-    for (`Call.of_operator`), and to no call that a workflow makes by itself. `hosts` are the only
-    others that are called, where they are set.
+    `origins` are those that the configuration names. They are open to its own calls
+    (`Call.of_operator`), but not to calls that a workflow makes. If `hosts` are set, only these and
+    `origins` are called.
     """
 
     private_network: bool | tuple[str, ...] = False
@@ -295,7 +295,7 @@ class Policy:
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
-    """Whether an entry of `[allow] hosts` (host, host:port, *.domain) fits."""
+    """Whether an entry of `[allow] hosts` (host, host:port, *.domain) matches."""
     entry = entry.strip().lower().rstrip(".")
     if entry.startswith("*."):
         return host.endswith(entry[1:])
@@ -303,7 +303,7 @@ def _names_host(entry: str, host: str, port: int) -> bool:
 
 
 def _names(entry: str, host: str, port: int, address: Address) -> bool:
-    """Whether an entry of `[allow] private_network` (host, host:port, address, network) fits."""
+    """Whether an entry of `[allow] private_network` (host, host:port, address, network) matches."""
     entry = entry.strip().lower()
     if entry in (host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}"):
         return True

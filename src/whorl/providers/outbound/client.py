@@ -1,4 +1,4 @@
-"""The outbound client: one request at a time, all of it bounded; what can go wrong with it."""
+"""The outbound client: it sends one request at a time, with limits, and reports faults."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _MEANINGS = (
 def status_fault(
     what: str, status: int, headers: Mapping[str, str], text: str, *, now: float = 0.0
 ) -> ProviderError:
-    """The error for a status that is not a success. `what` is the method and the URL."""
+    """Returns the error for an unsuccessful status. `what` is the method and the URL."""
     message, kinds = _server_message(text)
     excerpt = shorten(" ".join(clean(message).split()), EXCERPT_MAX)
     words = " ".join((*kinds, message[:EXCERPT_MAX]))
@@ -102,7 +102,7 @@ def status_fault(
 
 
 def _server_message(text: str) -> tuple[str, list[str]]:
-    """What a server says about its error, without the JSON around it, and its codes and types."""
+    """Returns the message in a server's error, without the JSON around it, its codes and types."""
     try:
         reply = parse_json(text)
     except NotJson:
@@ -116,7 +116,7 @@ def _server_message(text: str) -> tuple[str, list[str]]:
 
 
 def retry_after(text: str, now: float, most: float = RETRY_AFTER_MAX_S) -> float | None:
-    """How long a `Retry-After` header asks to wait, in seconds or as a date; at most so long."""
+    """Returns the wait of a `Retry-After` header (seconds or a date), at most `most`."""
     text = text.strip()
     if not text:
         return None
@@ -142,7 +142,7 @@ def malformed(what: str, why: str, *, retryable: bool = True) -> ProviderError:
 
 
 def cut_off(what: str, why: str) -> ProviderError:
-    """The error for a reply that ends too early: what it would have said is not known."""
+    """Returns the error for a reply that ends too early; the rest of it is unknown."""
     return ProviderError(f"{what}: {why}", code="P111", retryable=True, answered=False)
 
 
@@ -200,10 +200,10 @@ class Credential:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request to be made. `timeout_s` is for all of it, redirects and reading included.
+    """A request. `timeout_s` is for all of it, including redirects and reading.
 
-    A call to an address `of_operator` has the permission that naming it in the configuration gives;
-    calls that a workflow makes by itself have no part in that, and neither has a redirect.
+    A call to an address `of_operator` has the permission of addresses that the configuration names.
+    Calls that a workflow makes do not have it, and neither does a redirect.
     """
 
     method: str
@@ -220,7 +220,7 @@ class Call:
 
 
 class Outbound:
-    """The one way out; keeps connections per event loop, reads nothing from the environment."""
+    """The only way out: keeps connections for each event loop, and ignores the environment."""
 
     def __init__(
         self, policy: Policy, *, secrets: tuple[Secret, ...] = (), resolve: Resolve | None = None
@@ -234,7 +234,7 @@ class Outbound:
         ] = WeakKeyDictionary()
 
     async def request(self, call: Call, *, check_status: bool = False) -> Received:
-        """Sends, reads all; with `check_status` a status that is no success raises its error."""
+        """Sends a call and reads the reply; with `check_status` raises if it is unsuccessful."""
         async with self.stream(call) as incoming:
             incoming.body = await incoming.read()
             if check_status and not 200 <= incoming.status < 300:
@@ -268,7 +268,7 @@ class Outbound:
     async def _send(
         self, call: Call, target: Target, stack: AsyncExitStack
     ) -> tuple[Response, Target]:
-        """The reply, which is open until the stack is closed, and where it came from."""
+        """Returns the reply, open until the stack is closed, and its target."""
         import httpcore2
 
         first = target.origin
@@ -298,7 +298,7 @@ class Outbound:
         )
 
     def _connections(self, scheme: str, *, of_operator: bool) -> Connections:
-        """Those of one permission: a connection that it opened serves no call without it."""
+        """Returns the connections of one permission; calls without it never use them."""
         schemes = self._kept.setdefault(asyncio.get_running_loop(), {})
         if (scheme, of_operator) not in schemes:
             from whorl.providers.outbound.connections import Connections, resolve_by_system
@@ -338,7 +338,7 @@ def _location(response: Response) -> str:
 
 
 def _redirected(call: Call, status: int, *, same: bool) -> Call:
-    """The call that follows a redirect; to another origin it carries nothing that is secret."""
+    """Returns the call that follows a redirect; to another origin it carries no secrets."""
     keeps_body = status in (307, 308) or call.method in ("GET", "HEAD")
     headers = call.headers
     if not keeps_body:
@@ -351,7 +351,7 @@ def _redirected(call: Call, status: int, *, same: bool) -> Call:
 
 
 class Received:
-    """A reply that is arriving; `body` is there once all was read. Header names are lower case."""
+    """A reply that is arriving; `body` is set after all was read. Header names are lower case."""
 
     def __init__(self, response: Response, *, what: str, url: str, bytes_max: int) -> None:
         self.status = response.status
@@ -370,7 +370,7 @@ class Received:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body, decompressed in small pieces; raises P106 as soon as it has too many bytes."""
+        """Yields the body, decompressed in small pieces. Raises P106 when it has too many bytes."""
         length = self.headers.get("content-length", "")
         if length.isdigit() and int(length) > self._bytes_max:
             raise too_large(self.what, self._bytes_max)

@@ -29,8 +29,8 @@ async def resolve_by_system(host: str, port: int) -> list[str]:
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Opens connections for one scheme.
 
-    Because it sits below the connection pool, no request, redirect or reused connection gets
-    round it, and the pool still knows the host by name for TLS and for the Host header.
+    It sits below the connection pool, so every request, redirect and reused connection passes it.
+    The pool still knows the host by name for TLS and for the Host header.
     """
 
     def __init__(self, scheme: str, policy: Policy, resolve: Resolve) -> None:
@@ -69,8 +69,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
 class Connections:
     """The connections of one scheme, each kept for the next request to the same origin.
 
-    Finding one takes the same time however many there are; the pool of the library looks at all
-    of them for every request.
+    Finding one takes constant time. The library's pool checks all connections for each request.
     """
 
     def __init__(self, scheme: str, policy: Policy, resolve: Resolve) -> None:
@@ -83,7 +82,7 @@ class Connections:
 
     @asynccontextmanager
     async def send(self, request: httpcore2.Request) -> AsyncIterator[httpcore2.Response]:
-        """Sends; when the reply is done with, a connection that can be used again is kept."""
+        """Sends a request; keeps a reusable connection after the caller has used the reply."""
         origin = request.url.origin
         async with self._room:
             connection = await self._kept(origin) or httpcore2.AsyncHTTPConnection(

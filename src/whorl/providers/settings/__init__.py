@@ -1,6 +1,6 @@
-"""What the operator configured, as frozen data; `sections` reads it from whorl.toml.
+"""The operator's configuration, as frozen data; `sections` reads it from whorl.toml.
 
-Advice names lines of that file: whole, with what is permitted already.
+Advice names whole lines of that file, including existing permissions.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 def line_below(section: str, line: str) -> str:
-    """A line, and where it belongs."""
+    """Returns a line with its place in whorl.toml."""
     return f"`{line}` below [{section}] in whorl.toml"
 
 
 def permit_command(allow: Allow, program: str) -> str:
-    """The line that permits a program beside the others; where a value decides which: all."""
+    """Returns the line that adds permission for a program, or for all if the program is unknown."""
     line = f"commands = {with_entry(allow.commands, program)}" if program else "commands = true"
     return line_below("allow", line) + ("; `commands = true` permits all" if program else "")
 
 
 def permit_file(allow: Allow, verb: str, glob: str) -> str:
-    """The line that permits to `read` or `write` the files of a pattern beside the others."""
+    """Returns the line that adds permission to `read` or `write` the files of a pattern."""
     lists = {"read": [*(allow.read or ())], "write": [*allow.write]}
     if verb == "read" and allow.read is None:
         # What may be read without any permission, which a list takes the place of.
@@ -49,7 +49,7 @@ def permit_file(allow: Allow, verb: str, glob: str) -> str:
 
 
 def with_entry(known: bool | Sequence[str] | None, entry: str) -> str:
-    """A list of TOML: what it has, and one more entry."""
+    """Returns a TOML list with the known entries and one more."""
     return _as_list([*([] if isinstance(known, bool) or known is None else known), entry])
 
 
@@ -82,10 +82,10 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """What the operator permits; a tuple names programs, or hosts and networks.
+    """The operator's permissions; a tuple names programs, or hosts and networks.
 
-    `read` and `write` are globs of files in the project; without `read`, all that are not hidden
-    are read. `hosts` are the public ones that workflows call; without it, all of them are.
+    `read` and `write` are globs of files in the project; without `read`, all files that are not
+    hidden are readable. `hosts` are the public ones that workflows may call; without it, all are.
     `closed` are files of the configuration, which no pattern opens.
     """
 
@@ -102,10 +102,10 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class ReplyRule:
-    """One rule of a scripted provider: what it answers to prompts that match.
+    """One rule of a scripted provider: its answer to prompts that match.
 
-    `by` says how a reply is chosen: by counting calls in this process, or by the iteration or the
-    attempt that asks, which gives the same reply when a run is resumed in another process.
+    `by` selects a reply by the count of calls in this process, or by the iteration or attempt. The
+    last two give the same reply if another process resumes the run.
     """
 
     match: str
@@ -116,12 +116,12 @@ class ReplyRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
-    """One `[providers.NAME]`. Its key and headers belong to the host of `base_url`, and go there.
+    """One `[providers.NAME]`. Its key and headers are sent only to the host of `base_url`.
 
-    `key_variable` is the variable that should have held the key. `answer_tokens` is reserved for
-    an answer whose `max_tokens` is unset. `structured` says whether the server is asked for
-    answers by schema, `max_tokens_field` how it calls the limit of an answer, `keeps_max_tokens`
-    that it is known to keep to it. `threads` is for the embedded model.
+    `key_variable` is the variable that should have the key. `answer_tokens` is reserved for an
+    answer without `max_tokens`. `structured` says whether to request answers by schema.
+    `max_tokens_field` is the server's name for the limit of an answer, and `keeps_max_tokens` says
+    that the server is known to keep to it. `threads` is for the embedded model.
     """
 
     name: str
@@ -146,7 +146,7 @@ class ProviderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolServer:
-    """One `[mcp.NAME]`: a program that is started, or an address; `tools` are those allowed."""
+    """One `[mcp.NAME]`: a program to start, or an address; `tools` are the allowed ones."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySettings:
-    """One `[keys.NAME]`: headers for the host of `url`; none where its variables are not set."""
+    """One `[keys.NAME]`: headers for the host of `url`; none if its variables are not set."""
 
     name: str
     url: str
@@ -191,7 +191,7 @@ class ConnectorSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """`[notify]`: the address that is sent a POST, with secret headers, when a run comes so far."""
+    """`[notify]`: the address that gets a POST with secret headers at these events of a run."""
 
     url: str = ""
     headers: Headers = ()
@@ -200,9 +200,9 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """`[server]`: how long calls may take to end when it is stopped, and how many runs it takes up.
+    """`[server]`: how long calls may take to end when it stops, and how many runs it resumes.
 
-    Runs that people start do not wait for others: `max_concurrent` holds for what it does itself.
+    Runs that people start do not wait: `max_concurrent` limits those that the server starts itself.
     """
 
     drain_s: float = DRAIN_S
@@ -215,12 +215,12 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class TemporalSettings:
-    """`[runtime.temporal]`: the server, and what its clients and workers agree on.
+    """`[runtime.temporal]`: the server, and the settings that its clients and workers share.
 
-    `queues` has the kinds of tasks that need a certain machine, `values` is the folder, or the
-    bucket with its `s3_` keys, for what is large, `encrypt_with` the key for all that leaves,
-    `grace_s` how long a worker that is told to stop waits for its calls. `refused` says why the
-    cluster that the folder names is not the one here, and nobody connects.
+    `queues` has the kinds of tasks that need a certain machine. `values` is the folder, or the
+    bucket with its `s3_` keys, for large values. `encrypt_with` is the key for all that is sent.
+    `grace_s` is how long a stopping worker waits for its calls. `refused` says why the folder's
+    cluster is not the one here; then no client connects.
     """
 
     address: str = "127.0.0.1:7233"
@@ -248,7 +248,7 @@ class TemporalSettings:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSettings:
-    """`[runtime]`: where runs are driven."""
+    """`[runtime]`: which runtime drives runs."""
 
     kind: Literal["local", "temporal"] = "local"
     temporal: TemporalSettings = TemporalSettings()
@@ -256,9 +256,9 @@ class RuntimeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """`[retention]`: what is kept of runs that have ended, and for how long the audit is.
+    """`[retention]`: how many ended runs are kept, and for how long; the time of the audit.
 
-    None: it does not matter.
+    None: there is no limit.
     """
 
     older_than_s: float | None = None
@@ -272,12 +272,12 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that providers are told by the operator.
+    """The settings that the operator gives to providers.
 
     `environment` holds the few variables that commands may see. `retention`, `workflows`
-    (`folders`), `server` and `drain_s` (of `[run]`: how long calls may take to end when a command
-    is stopped) are for other parts, and are checked here with the rest. `untrusted` says why the
-    rights of the folder's whorl.toml are not among all this, where they are not.
+    (`folders`), `server` and `drain_s` are for other parts, and are checked here with the rest.
+    `drain_s` (of `[run]`) is how long calls may take when a command stops. `untrusted` says why the
+    rights of the folder's whorl.toml are left out, if they are.
     """
 
     default_provider: str = ""
@@ -307,7 +307,7 @@ class Settings:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The workflows that are written in Python and may be imported: `module:name`."""
+        """The importable workflows that are written in Python: `module:name`."""
         listed = self.workflows.get("python", [])
         if not isinstance(listed, list) or not all(isinstance(place, str) for place in listed):
             why = "[workflows] python must be a list of texts such as 'flows:essay'"
@@ -315,7 +315,7 @@ class Settings:
         return tuple(listed)
 
     def secrets(self) -> tuple[Secret, ...]:
-        """Every secret, for redaction; a short header is one if its name says so."""
+        """Returns every secret, for redaction; a short header is one if its name says so."""
         providers, servers = self.providers.values(), self.mcp.values()
         secrets = [provider.api_key for provider in providers if provider.api_key]
         owned = [*(each.headers for each in providers), *(each.headers for each in servers)]

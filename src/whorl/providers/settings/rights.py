@@ -1,7 +1,7 @@
-"""What a whorl.toml permits: whatever in it executes, sends, reads variables or deletes.
+"""The rights in a whorl.toml: the entries that execute, send, read variables or delete.
 
-One pass parts a table into its rights and the rest, so that nothing is both shown as a right and
-left in, or taken out and not shown. The rest gives a folder that nobody has trusted no rights.
+One pass separates rights from the rest of a table, so that each right is both shown and removed.
+The rest has no rights, and is used for an untrusted folder.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-# What a whorl.toml holds that nobody is shown who looks at what it permits.
+# The parts of a whorl.toml that stay hidden when its rights are shown.
 #
-# People write keys into the variables and arguments of programs, and into addresses. A hash of what
-# is left out tells whether it has changed.
+# People write keys into the variables and arguments of programs, and into addresses. A hash of the
+# hidden parts shows whether they have changed.
 
 _NAMED = r"[\w.-]*(?:token|key|secret|passw|auth|credential|header)[\w.-]*"
 # After one dash stand many options, of which one may run what follows: `bash -cauth ...`.
@@ -39,12 +39,12 @@ _LITERALS = ("api_key", "token", "username", "password", "encrypt_with", "s3_key
 
 
 def shown_variable(name: str, text: str) -> str:
-    """A variable of a program; its text only where that decides which programs are run."""
+    """Returns a variable of a program; shows its text only if that decides which programs run."""
     return f"{name}={text if is_steering(name) and not _KEY_NAME.search(name) else HIDDEN}"
 
 
 def shown_command(words: Sequence[str]) -> str:
-    """A command without the keys among its arguments; the program is shown as it is."""
+    """Returns a command without the keys among its arguments; the program is shown as it is."""
     shown = [shlex.quote(word) for word in words[:1]]
     is_value = False
     for word in words[1:]:
@@ -65,14 +65,14 @@ def _quoted(plain: str, word: str) -> str:
 
 
 def shown_hook(url: str) -> str:
-    """An address whose path may be a key: its host."""
+    """Returns the host of an address whose path may be a key."""
     scheme, mark, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return shown_url(f"{scheme}{mark}{host}{'/...' if slash and path else ''}")
 
 
 def hash_of_hidden(table: Mapping[str, object]) -> str:
-    """The hash of what may not be shown of an entry; empty where there is nothing of the kind."""
+    """Returns the hash of the hidden parts of an entry, or "" if it has none."""
     hidden = list(_hidden(table))
     if not hidden:
         return ""
@@ -113,9 +113,9 @@ LIMIT_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """One thing that is permitted; its text names variables and headers, and shows no key.
+    """One permission; its text names variables and headers, and shows no key.
 
-    `values` is a hash of what is not shown, so that a change of it is one.
+    `values` is a hash of the hidden parts, so that a change of them changes the right.
     """
 
     kind: RightKind
@@ -124,9 +124,9 @@ class Right:
 
 
 def part_rights(table: Mapping[str, object]) -> tuple[dict[str, object], tuple[Right, ...]]:
-    """The table without what gives rights, and those rights in the order of `RIGHT_KINDS`.
+    """Returns the table without rights, and the rights in the order of `RIGHT_KINDS`.
 
-    What has the wrong type is left in, for the one who reads settings to say so.
+    Values of a wrong type are left in, because the reader of settings reports them.
     """
     harmless: dict[str, object] = {}
     rights: list[Right] = []
@@ -158,7 +158,7 @@ def _allow(value: object) -> Part:
 
 
 def _entries(rights_of: Callable[[str, object], list[Right]]) -> Callable[[object], Part]:
-    """Parts a section of named entries: one that gives rights is left out as a whole."""
+    """Separates a section of named entries; an entry with a right is left out as a whole."""
 
     def part(value: object) -> Part:
         if not isinstance(value, dict):
@@ -173,7 +173,7 @@ def _entries(rights_of: Callable[[str, object], list[Right]]) -> Callable[[objec
 def _provider(name: str, entry: object) -> list[Right]:
     """A well-known provider at its own address, with its own variable, needs no permission.
 
-    A key in the file does: with it, what is asked is kept in the account of whoever wrote it.
+    A key in the file does: the owner of that key can read the requests in the key's account.
     """
     if not isinstance(entry, dict):
         return []
@@ -259,9 +259,9 @@ def _connectors(value: object) -> Part:
 
 
 def _runtime(value: object) -> Part:
-    """A cluster is sent all that runs are given, and what they give.
+    """Separates a cluster, which receives all inputs and results of runs.
 
-    A person can choose Temporal where the file does not: its cluster is a right all the same.
+    A person can choose Temporal even if the file does not, so its cluster is always a right.
     """
     table = _table(value)
     is_local = table.get("kind", "local") == "local"
@@ -285,7 +285,7 @@ def _runtime(value: object) -> Part:
 
 
 def _workflows(value: object) -> Part:
-    """Workflows that are written in Python are code, which is imported."""
+    """Separates workflows that are written in Python: they are code, which is imported."""
     listed = value.get("python") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(listed, list):
         return value, []
@@ -301,7 +301,7 @@ def _retention(value: object) -> Part:
 
 
 def _server_of_runs(value: object) -> Part:
-    """Whoever is given a link to the server, or is told to call it, calls this address."""
+    """Separates the server's address: users of its links and its callers send requests there."""
     if not (table := _table(value)).get("url"):
         return value, []
     kept = {key: item for key, item in table.items() if key != "url"}
@@ -323,7 +323,7 @@ def _program(table: Mapping[str, object], argv: Sequence[object], words: str) ->
 
 
 def _credentials(table: Mapping[str, object]) -> str:
-    """The variables and headers that go along, by name; a value only where it is no secret."""
+    """Returns the variables and headers of an entry by name; shows only values without secrets."""
     words = ", ".join(_credential_words(table))
     return f", with {words}" if words else ""
 
@@ -348,7 +348,7 @@ def _credential_words(table: Mapping[str, object]) -> Iterator[str]:
 
 
 def _variable(reference: str) -> str:
-    """What `env:NAME` stands for: a variable of the person's, or one of a file in the folder."""
+    """Describes `env:NAME`: a variable of the person, or one of a file in the folder."""
     name = reference[4:].strip()
     is_brought = name.startswith(BROUGHT)
     key = name.removeprefix(BROUGHT)

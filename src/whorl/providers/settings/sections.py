@@ -1,7 +1,7 @@
 """Checks a parsed whorl.toml and makes settings of it; unknown keys are errors, never ignored.
 
-Only the operator's file reaches this place, so only the operator can give an agent flags,
-variables, or the permission to skip its questions.
+Only the operator's file is read here, so only the operator can give an agent flags, variables, or
+the permission to skip its questions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ AGENT_ALIASES = {"claude": "claude-code"}
 TEXT_AGENT = "text"
 AGENT_KINDS = (*AGENT_PROGRAMS, TEXT_AGENT)
 
-# Chooses where runs are driven for a call, whatever the file says.
+# Overrides the runtime of the file for one call.
 VARIABLE = "WHORL_RUNTIME"
 
 _VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -56,7 +56,7 @@ _CREDENTIAL = regex("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
 def settings_from(
     table: Mapping[str, object], environment: Environment, *, project_root: str = "."
 ) -> settings.Settings:
-    """The settings of a parsed whorl.toml and the well-known variables; raises UsageError."""
+    """Returns the settings of a whorl.toml and the well-known variables. Raises UsageError."""
     whole = Table(table, "whorl.toml", "")
 
     def section(name: str) -> Table:
@@ -153,9 +153,9 @@ def _agent(name: str, value: object, environment: Environment) -> settings.Agent
 
 
 def _variables(table: Table) -> dict[str, str | Secret]:
-    """Variables; those that come from our own or are named like a credential are secrets.
+    """Returns variables; those from the environment or named like a credential are secrets.
 
-    One that is not set here is not set there.
+    A reference to a variable that is not set is left out.
     """
     variables: dict[str, str | Secret] = {}
     for name, written in table.texts_by_name("env").items():
@@ -206,9 +206,9 @@ def _connectors(table: Table) -> settings.ConnectorSettings:
 
 
 def _limits(table: Table) -> dict[str, float]:
-    """What bounds a loop that does not say it itself: `iterations`, and `time` in seconds.
+    """Returns the default limits of loops: `iterations`, and `time` in seconds.
 
-    And what bounds every run: `cpu`, the seconds that it may compute.
+    `cpu` limits every run: the seconds that it may compute.
     """
     limits = table.read()
     if limits.get("iterations", 0) > ITERATIONS_MAX:
@@ -240,7 +240,7 @@ def _server_settings(table: Table) -> settings.ServerSettings:
 
 
 def runtime_from(section: Table) -> RuntimeSettings:
-    """Where runs are driven, and how the cluster is reached."""
+    """Returns which runtime drives runs, and how to reach the cluster."""
     given = section.read()
     kind = section.environment.get(VARIABLE) or given.get("kind") or "local"
     if kind not in ("local", "temporal"):
@@ -271,13 +271,13 @@ def _check_values(table: Table, temporal: TemporalSettings) -> None:
 
 
 def names_cluster(table: Mapping[str, object]) -> bool:
-    """Whether a table says anything about a cluster."""
+    """Whether a table configures a cluster."""
     section = table.get("runtime")
     return isinstance(section, dict) and bool(section.get("temporal"))
 
 
 def chosen_kind(table: Mapping[str, object], environment: Mapping[str, str]) -> str:
-    """Where runs are driven, of a table that may have mistakes elsewhere."""
+    """Returns the kind of runtime, from a table that may have mistakes elsewhere."""
     section = table.get("runtime")
     kind = section.get("kind") if isinstance(section, dict) else None
     kind = environment.get(VARIABLE) or kind
@@ -302,7 +302,7 @@ class KnownProvider:
 def _cloud(
     prefix: str, base_url: str, prices: str, model: str = "", kind: str = "openai"
 ) -> KnownProvider:
-    """A provider whose variables begin with a prefix; only one with a model has one for its URL."""
+    """Returns a provider with variables of a prefix; only one with a model has a URL variable."""
     url_variable = f"{prefix}_BASE_URL" if model else ""
     return KnownProvider(kind, base_url, f"{prefix}_API_KEY", url_variable, model, prices)
 
@@ -339,7 +339,7 @@ _EXHAUST: dict[object, settings.Exhaust] = {"repeat": "repeat", "error": "error"
 def providers_from(
     tables: Mapping[str, object], environment: Environment
 ) -> dict[str, settings.ProviderSettings]:
-    """The configured providers, and those whose variables are set; raises UsageError."""
+    """Returns the configured providers, and those whose variables are set. Raises UsageError."""
     providers = {name: _provider(name, table, environment) for name, table in tables.items()}
     for name, public in KNOWN_PROVIDERS.items():
         key = variable_of(public.key_variable, environment)
@@ -405,7 +405,7 @@ def _provider_key(
 
 
 def _rules(value: object, place: str) -> tuple[settings.ReplyRule, ...]:
-    """The rules of a scripted provider: a list of tables, or the `rules` of a replies file."""
+    """Returns the rules of a scripted provider, from a list of tables or a replies file."""
     if isinstance(value, dict) and set(value) == {"rules"}:
         value = value["rules"]
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The keys of whorl.toml, and how they are read; a wrong one is named, with its place."""
+"""The keys of whorl.toml and their readers; errors name a wrong key with its place."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ workflows.python         texts     workflows written in Python: module:name
 """
 _TEXT: dict[str, Json] = {"type": "string"}
 _TEXTS: Json = {"type": "array", "items": _TEXT}
-# What is none of these is a text.
+# All other kinds are texts.
 _KINDS: dict[str, dict[str, Json]] = {
     "any": {},
     "duration": {"type": ["string", "number"]},
@@ -132,14 +132,14 @@ _KINDS: dict[str, dict[str, Json]] = {
 
 @cache
 def rows() -> list[tuple[tuple[str, ...], str, str]]:
-    """The keys with what they hold and a line about it."""
+    """Returns the keys with their kinds and descriptions."""
     lines = [line.split(None, 2) for line in _ROWS.strip().splitlines()]
     return [(tuple(key.split(".")), kind, doc) for key, kind, doc in lines]
 
 
 @cache
 def keys_of(table: str) -> dict[str, str]:
-    """The keys of a table such as `mcp.NAME`, each with what it holds."""
+    """Returns the keys of a table such as `mcp.NAME`, each with its kind."""
     place = tuple(table.split(".")) if table else ()
     depth = len(place)
     below = [(keys[depth:], kind) for keys, kind, _ in rows() if keys[:depth] == place]
@@ -147,7 +147,7 @@ def keys_of(table: str) -> dict[str, str]:
 
 
 def settings_schema() -> dict[str, Json]:
-    """The schema of a whorl.toml, draft 2020-12."""
+    """Returns the schema of a whorl.toml, draft 2020-12."""
     whole: dict[str, Any] = _table()
     for keys, kind, doc in rows():
         table = whole
@@ -177,12 +177,12 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-# What is behind the first of these marks belongs to no host, whatever it looks like.
+# Text behind the first of these marks is never part of the host.
 _ADDRESS = regex(r"(?s)(?P<scheme>(?:[^:/?#\\]*:)?(?://)?)(?P<place>[^/?#\\]*)(?P<path>.*)")
 _PATH_SHOWN_MAX = 1_000
 WEB_ADDRESS = "'https://api.example.com/v1', without a user or password"
 _DURATION_MAX_S = 86_400.0
-# A number alone would be seconds, which nobody means who keeps runs for a time.
+# A number alone would be seconds, which is never meant for keeping runs.
 _BARE = regex(r"[0-9.]*")
 _SIZE = regex(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]B)", re.IGNORECASE)
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -198,7 +198,7 @@ _TYPES: dict[type, str] = {
 
 
 class Table:
-    """One table, whose keys are those of the rows `named`; `place` names it in errors; W901.
+    """One table, with the keys of the rows `named`; `place` names it in errors. Raises W901.
 
     `environment` is for `env:NAME`.
     """
@@ -218,7 +218,7 @@ class Table:
                 raise UsageError(f"{place} has no {key!r}", help=near, code="W901")
 
     def read(self) -> dict[str, Any]:
-        """What it has, each as its row says; an empty text is as good as none."""
+        """Returns the values of the table, without empty texts."""
         read = {key: self.one(key) for key in self._kinds if key in self.values}
         return {key: value for key, value in read.items() if value not in ("", None)}
 
@@ -303,7 +303,7 @@ class Table:
         return url
 
     def headers(self, key: str) -> Headers:
-        """Headers; each may hold a credential, so all are secrets."""
+        """Returns the headers; each may hold a credential, so all are secrets."""
         texts = self.texts_by_name(key)
         return tuple((n, Secret(resolve(text, self.environment))) for n, text in texts.items())
 
@@ -343,14 +343,14 @@ def _seconds(duration: object) -> float | None:
 
 
 def type_name(value: object) -> str:
-    """What a wrong value is, without the value: it may be a secret in the wrong place."""
+    """Returns the type of a wrong value, without the value, which may be a secret."""
     return _TYPES.get(type(value), "a value of another kind")
 
 
 def shown_url(url: str) -> str:
-    """An address as it is shown: without a name and password, a query and a fragment.
+    """Returns an address for display: without name and password, query and fragment.
 
-    A person decides by it who gets a key: the host is that which is connected to, and whole.
+    A person decides by it who gets a key, so it shows the whole host that is connected to.
     """
     match = _ADDRESS.fullmatch(url)
     assert match is not None
@@ -371,7 +371,7 @@ def resolve(text: str, environment: Mapping[str, str]) -> str:
 
 
 def variable_of(name: str, environment: Mapping[str, str]) -> str:
-    """The text of a variable; one that holds only spaces is as good as none."""
+    """Returns the text of a variable, or "" if it is missing or has only spaces."""
     text = environment.get(name, "")
     return text if text.strip() else ""
 

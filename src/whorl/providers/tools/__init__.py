@@ -1,1 +1,1 @@
-"""Tools that models and steps may use: those of MCP servers, and the operator's own tasks."""
+"""Tools for models and steps: those of MCP servers, and the operator's own tasks."""

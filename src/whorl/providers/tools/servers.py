@@ -1,6 +1,6 @@
 """The MCP servers of the operator, the session with each, and the tools that models are offered.
 
-A session is kept by a task of its own: it is left where it was entered.
+Each session has its own task, because it must be left in the task that entered it.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ INSTALL = "pip install 'whorl[mcp]'"
 
 @dataclass(frozen=True, slots=True)
 class ListedTool(ToolOffer):
-    """A tool as its server describes it; `pin` is the hash of all that a model is told about it."""
+    """A tool as its server describes it; `pin` is the hash of all that models receive about it."""
 
     pin: str
 
 
 class Servers:
-    """Sessions, each started when it is first used.
+    """The sessions with servers, each started at its first use.
 
-    `earlier_pins` are those of a run's journal; `known` is what earlier runs were told.
+    `earlier_pins` are those of a run's journal; `known` are the descriptions of earlier runs.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Servers:
         self._pins: OrderedDict[str, dict[str, str]] = OrderedDict()
 
     async def tools(self, name: str, run: str) -> list[ListedTool]:
-        """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
+        """Returns the allowed tools of a server. Raises ProviderError P122 if one has changed."""
         server, secrets = self._server(name), self._settings.secrets()
         tools = [
             _listed(tool.name, tool.description or "", tool.input_schema, secrets)
@@ -117,7 +117,7 @@ class Servers:
         await asyncio.gather(*(connection.close() for connection in kept.values()))
 
     def _pin(self, run: str, server: str, tools: list[ListedTool]) -> None:
-        """Within a run no tool is changed, and none is added to the first list of its server."""
+        """Checks that a run's tools stay the same, and that no tool joins the first list."""
         if run not in self._pins:
             self._pins[run] = dict(self._earlier_pins(run))
         self._pins.move_to_end(run)
@@ -160,7 +160,7 @@ def _listed(name: str, description: str, schema: object, secrets: tuple[Secret, 
         form = {}
     written = json.dumps([name, description, form], sort_keys=True)
     pin = sha256(written.encode("utf-8", "replace")).hexdigest()[:16]
-    # A server may tell its own key, which belongs to nobody else.
+    # A server may reveal its own key, which models must not receive.
     shown = redact(clean(description), secrets)
     if len(shown) > DESCRIPTION_MAX:
         words = f"tool {clean(name)!r} describes itself in {len(shown):,} characters, more than "
@@ -178,7 +178,7 @@ def changed(server: str, tool: str, *, is_new: bool = False) -> ProviderError:
 
 
 class Connection:
-    """Starts its server when it is first needed, and again after it has ended."""
+    """Starts its server at its first use, and again after the server has ended."""
 
     def __init__(self, server: ToolServer, outbound: Outbound, program: Program | None) -> None:
         self._server = server
@@ -224,7 +224,7 @@ class Connection:
         self._over.set()
         if ready.done():
             await asyncio.wait([keeper], timeout=CLOSE_S)
-        # One that still connects does not look up before it is told to.
+        # A session that is still connecting reacts only to a cancel.
         keeper.cancel()
         await asyncio.wait([keeper], timeout=CLOSE_S)
         with suppress(asyncio.CancelledError):
@@ -237,7 +237,7 @@ class Connection:
             self._over = asyncio.Event()
             self._errors = ServerErrors()
             self._ready = asyncio.get_running_loop().create_future()
-            # Whoever waits for it may be gone by then.
+            # The callers that wait for it may have been cancelled by then.
             self._ready.add_done_callback(lambda done: done.exception())
             self._keeper = asyncio.create_task(self._keep(self._ready, self._over))
         ready = self._ready
@@ -250,12 +250,12 @@ class Connection:
 
     async def _keep(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
         try:
-            # It takes a second, in which everything else goes on.
+            # The import takes a second; the event loop keeps running.
             await asyncio.to_thread(import_module, "mcp.client.client")
         except ImportError:
             ready.set_exception(self._fault(f"needs the package mcp: {INSTALL}"))
             return
-        # What it has to say is in our errors; it must not write into somebody's terminal.
+        # Its messages are in Whorl's errors; it must not write to the terminal.
         if not (logger := logging.getLogger("mcp")).handlers:
             logger.addHandler(logging.NullHandler())
         from mcp import Client, Implementation
@@ -279,7 +279,7 @@ class Connection:
                 ready.set_exception(self._fault("was closed"))
 
     def _report(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
-        """Passes on why there is no session, unless there was one, which its callers noticed."""
+        """Reports why a session did not open; callers have noticed the loss of an open one."""
         if ready.done():
             return
         group = cause.subgroup(ProviderError) if isinstance(cause, BaseExceptionGroup) else cause
@@ -314,7 +314,7 @@ class Connection:
         return ProviderError(message, code=code, retryable=retryable, answered=answered)
 
     async def _lost(self, cause: BaseException, number: int | None) -> ProviderError:
-        """The error of a call during which something went wrong; a session that ended is closed."""
+        """Returns the error of a call that failed; closes a session that ended."""
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         below = self._errors.faults.pop() if self._errors.faults else None
@@ -327,13 +327,13 @@ class Connection:
             return self._fault(f"refused the call: {first_line(cause)}", code="P123")
         await self.close()
         if code == "P106":
-            # What it did is done, and asking again gives as much.
+            # The call took effect, and a repeat would reply with as many bytes.
             return self._fault(f"failed: {below}", code=code)
         return self._fault(why, code=code, retryable=True, answered=answered)
 
 
 def _value(result: Any) -> Json:
-    """Structured content if there is some that says more than the text, else the text."""
+    """Returns structured content if it has more than the text, else the text."""
     parts = [
         part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content
     ]
@@ -364,7 +364,7 @@ def first_line(cause: BaseException) -> str:
     return clean(lines[0])[:LINE_MAX] if lines else type(innermost(cause)).__name__
 
 
-# The tools that a model is offered, and what stands behind each name that it is told.
+# The tools that a model is offered, and the target of each name.
 
 OFFERS_MAX = 128
 NAME_MAX = 64
@@ -374,7 +374,7 @@ _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean
 
 @dataclass(frozen=True, slots=True)
 class ToolOffers:
-    """What a model is offered, and what stands behind each name that it is told."""
+    """The tools that a model is offered, and the target of each name."""
 
     offers: list[ToolOffer] = field(default_factory=list)
     targets: dict[str, dict[str, Json]] = field(default_factory=dict)
@@ -392,7 +392,7 @@ class ToolOffers:
         self.offers.append(ToolOffer(name, description, schema))
 
     def wanted(self, call: ToolCall, call_id: str, *, is_own: bool) -> dict[str, Json]:
-        """A call as the machine carries it out, or with `is_own` as the workflow itself does."""
+        """Returns a call for the machine, or with `is_own` for the workflow."""
         target, fault = self.targets.get(call.name), call.fault
         if target is None:
             near = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"
@@ -416,9 +416,9 @@ async def offered_tools(
     earlier: Mapping[str, str],
     own: ToolOffers | None = None,
 ) -> ToolOffers:
-    """The tools behind names, beside own ones of the workflow.
+    """Returns the tools of these names, added to the workflow's own ones.
 
-    P122 where one is not what `earlier`, if any, has the hash of.
+    Raises P122 if the hash of a tool differs from the one in `earlier`.
     """
     offers, settings = own or ToolOffers(), context.settings
     for name in names:

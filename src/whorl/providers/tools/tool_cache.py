@@ -1,8 +1,8 @@
-"""What the tools of MCP servers say about themselves, as this project knows it from earlier runs.
+"""The descriptions of MCP tools that this project knows from earlier runs.
 
-A model trusts these words. What the tools of a server say the first time is kept; what they say
-otherwise later, and what a new one says, is kept beside that: no model is told it before a person
-has accepted it.
+A model trusts these descriptions, so the first ones of a server are kept. A changed description and
+that of a new tool are stored beside them; models receive these only after a person has accepted
+them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KNOWN, _OFFERED = "known", "offered"
 
 @dataclass(frozen=True, slots=True)
 class ChangedTool:
-    """A tool that is new or says something else than before; `difference` has the lines of both."""
+    """A new or changed tool; `difference` compares the lines of both descriptions."""
 
     name: str
     difference: list[str]
@@ -50,7 +50,7 @@ class KnownTools:
     def changed(
         self, server: str, tools: Iterable[ToolOffer], *, are_named: bool = False
     ) -> dict[str, str]:
-        """Why tools of a server wait for a person: new ones, unless the operator named them all."""
+        """Returns why tools wait for a person; new ones do unless the operator named all."""
         described = {
             f"{server}/{tool.name}": self._shown(
                 {"description": tool.description, "schema": tool.schema}
@@ -75,7 +75,7 @@ class KnownTools:
         return sorted(self._read())
 
     def changes(self) -> list[ChangedTool]:
-        """What waits for a person."""
+        """Returns the tools that wait for a person."""
         entries = sorted(self._read().items())
         changed = [(name, entry) for name, entry in entries if _OFFERED in entry]
         return [
@@ -83,7 +83,7 @@ class KnownTools:
         ]
 
     def accept(self, shown: Iterable[ChangedTool]) -> list[str]:
-        """From now on the tools are known by what was shown; those that have said more by now."""
+        """Accepts the shown descriptions; returns the tools that have changed again since."""
         with self._writing() as stored:
             for tool in shown:
                 entry = stored[tool.name] = {**stored.get(tool.name, {}), _KNOWN: tool.offered}
@@ -120,7 +120,7 @@ class KnownTools:
 
     @contextmanager
     def _writing(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """The tools, to be changed; others who change them wait."""
+        """Locks the tools for a change; other writers wait."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self._path.with_name(f".{self._path.name}.lock")
         lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,4 +1,4 @@
-"""How an MCP server is reached: a program by its lines, an address by the outbound client."""
+"""The transports of MCP servers: a program by its lines, an address by the outbound client."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 async def program_streams(
     program: Program, errors: ServerErrors
 ) -> AsyncIterator[tuple[Messages, Sent]]:
-    """Starts the program; gives the streams of messages that a session needs."""
+    """Starts the program; yields the streams of messages that a session needs."""
     try:
         transport, watch = await start_program(program, lambda: _Watch(errors))
     except (OSError, ValueError) as cause:
@@ -82,7 +82,7 @@ async def program_streams(
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Takes in output as it comes, and knows when the program ended, whoever holds its pipes."""
+    """Reads the output, and notices the program's end even if its pipes stay open."""
 
     def __init__(self, errors: ServerErrors) -> None:
         self.exited = asyncio.Event()
@@ -128,8 +128,8 @@ async def _read(
                 except ValueError as cause:
                     message, parsed = cause, None
                 if isinstance(parsed, JSONRPCNotification):
-                    # Nobody here listens to news. A server that tells much has to wait, since
-                    # whatever else this process does would wait otherwise.
+                    # Notifications are not used. A server that sends many has to wait, because
+                    # the other work of this process would wait otherwise.
                     news += 1
                     if news % NEWS_AT_ONCE == 0:
                         await asyncio.sleep(NEWS_PAUSE_S)
@@ -166,7 +166,7 @@ async def web_streams(
 
 
 class _Transport(httpx2.AsyncBaseTransport):
-    """Hands the requests of the MCP library to the outbound client, with all its checks."""
+    """Passes the requests of the MCP library to the outbound client, with all its checks."""
 
     def __init__(self, server: ToolServer, outbound: Outbound, errors: ServerErrors) -> None:
         self._outbound = outbound
