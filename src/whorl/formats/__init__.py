@@ -1,1 +1,1 @@
-"""Formats of other systems: each a folder that alone knows what its files mean."""
+"""Formats of other systems: each is a folder, and only that folder knows the format."""

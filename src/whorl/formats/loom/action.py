@@ -1,6 +1,6 @@
-"""One action of a file while it is read: its settings, and how often it is tried again.
+"""One action of a file while it is read: its settings and its retry policy.
 
-The settings of an action stand beside its type or under `inputs`.
+The settings of an action are beside its type or under `inputs`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Who waits for whom; the result of the block is that of the first of `last` that has one.
+    """The order of a block. Its result is that of the first action of `last` that has one.
 
-    An action is bare if its result is what it computes, without a body around it.
+    An action is bare if its result is the computed value, without a body around it.
     """
 
     after: dict[str, tuple[ir.After, ...]]
@@ -38,12 +38,12 @@ class Order:
 
     @property
     def ends(self) -> list[Json]:
-        """The last actions, each with whether its result stands without a body around it."""
+        """Returns the last actions, each with whether its result has no body around it."""
         return [[name, self.bare[name]] for name in self.last]
 
 
 def order_of(context: LoomContext, actions: Mapping, *, parallel: bool = False) -> Order:
-    """The order of actions: by `runAfter`, and in lenient files also as they stand."""
+    """Returns the order of actions by `runAfter`, in lenient files also by their place."""
     names = {entry.name.lower(): entry.name for entry in actions}
     after: dict[str, tuple[ir.After, ...]] = {}
     bare: dict[str, bool] = {}
@@ -59,13 +59,13 @@ def order_of(context: LoomContext, actions: Mapping, *, parallel: bool = False) 
             action = find(action, "action") or find(action, "inputs", "action")
         bare[entry.name] = text_at(action, "type").lower() == "compose"
         if _is_usual(after[entry.name]):
-            # An action that only deals with failures is none that others follow by standing below.
+            # An action that only handles failures does not order the actions below it.
             before = entry.name
     return Order(after, bare, _last(after))
 
 
 def _last(after: dict[str, tuple[ir.After, ...]]) -> tuple[str, ...]:
-    """The last action; one that only deals with failures counts where there was one to deal with.
+    """Returns the last action; an action that handles failures counts only if there was a failure.
 
     Otherwise the result is that of the action before it.
     """
@@ -128,7 +128,7 @@ AZURE_RETRY = ir.Retry(
 
 @dataclass(frozen=True, slots=True)
 class EnclosingLoop:
-    """A loop around an action: its names, where its facts stand, and what its result is."""
+    """A loop around an action: its names, the place of its facts, and its result."""
 
     names: tuple[str, ...]
     place: str
@@ -137,9 +137,9 @@ class EnclosingLoop:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where an action stands: its path, the loops around it, and whether one is a for-each.
+    """The place of an action: its path, the loops around it, and whether one is a for-each.
 
-    `read_block` reads the actions of a block there, for those actions that hold some.
+    `read_block` reads the actions of a block there, for actions that hold others.
     """
 
     read_block: Callable[[LoomContext, Mapping, Order, Location], ir.Block]
@@ -171,7 +171,7 @@ class Action:
 
     @property
     def options(self) -> set[str]:
-        """The options of the action, `operationOptions`, in lower case."""
+        """Returns the options of the action, `operationOptions`, in lower case."""
         written = text_at(self.fields, "operationOptions")
         return {word.strip().lower() for word in written.split(",") if word.strip()}
 
@@ -180,9 +180,9 @@ class Action:
         return not self.context.lenient
 
     def setting(self, *names: str) -> Value | None:
-        """A setting under the first of these names that is there, beside the type or in `inputs`.
+        """Returns the first setting that exists of these names, beside the type or in `inputs`.
 
-        Neither place counts more in the files that exist; no file has a setting in both.
+        Neither place has priority: no known file has a setting in both.
         """
         holders = (self.fields, self.inputs)
         values = (find(holder, name) for name in names for holder in holders)
@@ -195,11 +195,11 @@ class Action:
         return self.context.value(self.setting(*names))
 
     def nothing(self) -> ir.Node:
-        """A node in place of an action that cannot be read."""
+        """Returns a node in place of an action that cannot be read."""
         return ir.Compute(name=self.name, value=ir.Constant(None))
 
     def timeout_s(self) -> float | None:
-        """How long an action may take: `limit.timeout`, or `timeout` in milliseconds."""
+        """Returns the timeout of the action: `limit.timeout`, or `timeout` in milliseconds."""
         limit = find(self.fields, "limit", "timeout")
         is_own = self.type not in forms.LOOPS and self.type != "agent"
         if is_own and isinstance(limit, Scalar) and not has_expression(limit.text):
@@ -230,7 +230,7 @@ class Action:
         return retry if retry.times and kind != "none" else ir.Retry(times=0)
 
     def check(self) -> None:
-        """Reports misspelt fields, and warns about fields and options that do nothing."""
+        """Reports misspelt fields, and warns about fields and options that have no effect."""
         names = (*forms.COMMON, *forms.FIELDS.get(self.type, ()))
         self._check_fields(self.fields, names, repr(self.name))
         for name, names in forms.PART_FIELDS.items():
@@ -246,7 +246,7 @@ class Action:
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
 
     def check_needed(self) -> None:
-        """Reports that the action lacks what its type cannot do without."""
+        """Reports fields that the type of the action needs and that are missing."""
         for types, names, example in forms.NEEDED:
             wanted = names.split()
             if self.type in types.split() and self.setting(*wanted) is None:
@@ -255,7 +255,7 @@ class Action:
                 self.context.report("W006", message, self.span, label=label, help=f"write {advice}")
 
     def _check_objects(self) -> None:
-        """Fields of these objects may be any but misspelt ones."""
+        """Reports misspelt fields of objects that accept any other field."""
         check = self.context.check_spelling
         check(self.inputs, forms.INPUT_FIELDS.get(self.type, ()), f"inputs of {self.name!r}")
         parts = {
@@ -281,7 +281,7 @@ class Action:
 
 
 def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential") -> ir.Retry:
-    """A retry policy by the seed's rules, or by Azure's."""
+    """Reads a retry policy by the seed's rules, or by Azure's."""
     lenient = context.lenient
     if kind == "default" and not lenient:
         return AZURE_RETRY
@@ -314,7 +314,7 @@ def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential"
 
 
 def _shipped_retry(policy: Mapping) -> ir.Retry:
-    """The policy of the public system: attempts in all, and milliseconds."""
+    """Reads the policy of the public system: the number of attempts, and milliseconds."""
 
     def number(name: str, default: float) -> float:
         value = number_of(find(policy, name))

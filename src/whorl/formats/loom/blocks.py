@@ -1,4 +1,4 @@
-"""Blocks of actions: each is read by its type, as are calls of others, code and agents."""
+"""Blocks of actions: each action is read by its type, also calls, code and agents."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _KIND_NAMES = {"actor": "actorType actor", "activity": "activityType activityNam
 
 
 def _settings(action: Action, names: dict[str, str]) -> Entries:
-    """The settings that there are, by the names of inputs."""
+    """Returns the settings that exist, by the names of inputs."""
     written = ((name, action.setting(*settings.split())) for name, settings in names.items())
     return {name: action.context.value(v) for name, v in written if v is not None}
 
 
 def task_of(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
-    """A task; whoever carries it out is told if nobody may see what it gives."""
+    """Returns a task; if the action's outputs are secure, the task is asked to hide the reply."""
     secure = forms.secured(action.fields)
     if "outputs" in secure and kind != "ask":
         entries |= {"hide_reply": ir.Constant(True)}
@@ -79,7 +79,7 @@ def _outputs(action: Action) -> ir.Value:
 
 
 def read_http(action: Action) -> ir.Task:
-    """Calls a web service; a status that is no success is a failure whose outputs can be read."""
+    """Calls a web service; an unsuccessful status is a failure whose outputs can be read."""
     entries = {"url": action.value("uri", "url")} | _settings(action, _REQUEST)
     headers, cookie = action.setting("headers"), action.setting("cookie")
     if cookie is not None:
@@ -88,7 +88,7 @@ def read_http(action: Action) -> ir.Task:
         entries["headers"] = ir.Fields(tuple(listed))
     elif headers is not None:
         entries["headers"] = action.context.value(headers)
-    # Work that is accepted is asked after until it is done, and lists are read page by page.
+    # Accepted work is polled until it is done, and lists are read page by page.
     if action.is_azure and "disableasyncpattern" not in action.options:
         entries["poll"] = ir.Constant(True)
     wanted = action.configuration("paginationPolicy", "minimumItemCount")
@@ -103,7 +103,7 @@ def read_http(action: Action) -> ir.Task:
 
 
 def read_connector(action: Action, missing: str = "") -> ir.Task:
-    """An action of a connector: whoever the operator names answers for it."""
+    """Reads an action of a connector, which the operator's configuration implements."""
     entries: Entries = {
         "action": ir.Constant(action.name),
         "type": ir.Constant(text_at(action.fields, "type")),
@@ -116,7 +116,7 @@ def read_connector(action: Action, missing: str = "") -> ir.Task:
 
 
 def given_inputs(action: Action) -> Value | None:
-    """The inputs of an action, without what is computed only when another system has answered."""
+    """Returns the inputs of an action, without those that need the answer of another system."""
     inputs = action.inputs
     if action.type != "httpwebhook" or not isinstance(inputs, Mapping):
         return inputs
@@ -124,7 +124,7 @@ def given_inputs(action: Action) -> Value | None:
 
 
 def _unconnected(value: Value | None) -> Value | None:
-    """The inputs of a connector with the names of connections in place of what only Azure knows."""
+    """Returns the inputs of a connector, with names of connections instead of Azure's values."""
     if isinstance(value, Scalar) and isinstance(value.value, str):
         connection = _CONNECTION.search(value.value)
         return value if connection is None else Scalar(connection[1], value.span)
@@ -135,7 +135,7 @@ def _unconnected(value: Value | None) -> Value | None:
 
 
 def read_static_result(action: Action) -> ir.Node | None:
-    """What the definition says that an action gives, where its settings ask for that."""
+    """Returns the static result of an action if its settings ask for one."""
     setting = action.configuration("staticResult")
     name = text_at(setting, "name")
     if not name or text_at(setting, "staticResultOptions").lower() == "disabled":
@@ -167,7 +167,7 @@ def read_static_result(action: Action) -> ir.Node | None:
 
 
 def read_call(action: Action) -> ir.Node:
-    """Calls a workflow whose file is found; any other one is asked for as a connector is."""
+    """Calls a workflow whose file is found; any other workflow is called as a connector."""
     context, inputs = action.context, action.inputs
     place = find(inputs, "host", "workflow")
     identity = (text_at(place, "id") or text_at(place, "name")).rstrip("/")
@@ -189,7 +189,7 @@ def read_call(action: Action) -> ir.Node:
 
 
 def read_ask(action: Action) -> ir.Node:
-    """Asks a model; an answer that is JSON is a value."""
+    """Asks a model; a JSON answer becomes a value."""
     context, background = action.context, action.setting("context")
     prompt = action.setting("prompt", "input", "message")
     if isinstance(background, Scalar) and isinstance(prompt, Scalar):
@@ -202,7 +202,7 @@ def read_ask(action: Action) -> ir.Node:
 
 
 def read_operator_task(action: Action) -> ir.Node:
-    """Calls what the operator's configuration names: `actor:<type>` or `activity:<type>`."""
+    """Calls a task of the operator's configuration: `actor:<type>` or `activity:<type>`."""
     names, prefix = _KIND_NAMES[action.type].split(), f"{action.type}:"
     kind = action.setting(*names)
     written = kind.text if isinstance(kind, Scalar) else ""
@@ -224,7 +224,7 @@ _WEBHOOKS = frozenset({"httpwebhook", "apiconnectionwebhook", "openapiconnection
 
 
 def connected(action: Action, task: ir.Task) -> ir.Task:
-    """The task of a connector; a webhook waits for a call, and says how it is asked for."""
+    """Returns the task of a connector; a webhook waits for a call, and may send a subscription."""
     if action.type not in _WEBHOOKS:
         return task
     if action.type == "httpwebhook":
@@ -240,7 +240,7 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
 
 
 def _request(action: Action, name: str) -> Entries:
-    """A request in the inputs of an action; nothing where it has no address."""
+    """Returns the request in the inputs of an action; empty if it has no address."""
     request = find_mapping(action.inputs, name)
     part = action if request is None else replace(action, fields=request)
     url = None if request is None else part.setting("uri", "url")
@@ -264,7 +264,7 @@ _MAPS = ("Artifacts/Maps/", "../Artifacts/Maps/")
 
 
 def read_javascript(action: Action) -> ir.Node:
-    """Runs code, which sees the actions that it names, the trigger and the run."""
+    """Runs code that can read the actions that it names, the trigger and the run."""
     written = action.setting("code")
     code = written if isinstance(written, Scalar) else Scalar("", action.span)
     entries: dict[str, ir.Value] = {
@@ -278,7 +278,7 @@ def read_javascript(action: Action) -> ir.Node:
 
 
 def _workflow_context(action: Action, code: Scalar) -> ir.Fields:
-    """The parts of the workflow's state that code reads, and those that it is said to need."""
+    """Returns the parts of the workflow's state that the code reads or that are declared for it."""
     found = _READ.findall(code.text)
     needed = find(action.inputs, "explicitDependencies")
     listed = find(needed, "actions")
@@ -295,7 +295,7 @@ def _workflow_context(action: Action, code: Scalar) -> ir.Fields:
 
 
 def read_xslt(action: Action) -> ir.Node:
-    """Transforms XML by a map of the project; one that is not in it is asked for as a connector."""
+    """Transforms XML by a map of the project; any other map is called as a connector."""
     place = find(action.inputs, "map", "name")
     place = place or find(action.inputs, "integrationAccount", "map", "name")
     name = place.text if isinstance(place, Scalar) else ""
@@ -318,12 +318,11 @@ def read_xslt(action: Action) -> ir.Node:
     return task_of(action, "xslt", entries, forms.bodied(computed("transformed", IT)))
 
 
-# Agents: a model that is asked again and again, and whose tools are actions of the file.
+# Agents: a model that is called repeatedly, and whose tools are actions of the file.
 #
-# An agent is a loop. In each iteration a model is asked, and the tools that it wants are carried
-# out one after the other; the loop ends when it wants none. Agents that others hand over to take
-# part in the loop of the first one: the conversation goes on, with another model, other words and
-# tools.
+# An agent is a loop. Each iteration calls the model, then runs the tools that the model asks for
+# one after the other; the loop ends if it asks for none. Agents that others hand over to take part
+# in the loop of the first one: the conversation continues with another model, prompt and tools.
 
 COUNT = 100
 HANDOFF = "agenthandoff"
@@ -346,7 +345,7 @@ _WORDS: Json = {
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """A tool of an agent; `agent` is whom it hands over to, if it does."""
+    """A tool of an agent; `agent` is the agent that it hands over to, if any."""
 
     owner: str
     name: str
@@ -363,7 +362,7 @@ class _Tool:
 
 
 def started_actions(context: LoomContext, actions: Mapping) -> Mapping:
-    """The actions that begin by themselves: without the agents that others hand over to."""
+    """Returns the actions that start by themselves: all but agents that others hand over to."""
     agents = {e.name.lower(): e for e in actions if text_at(e.value, "type").lower() == "agent"}
     targets = {tool.agent.lower() for agent in agents.values() for tool in _tools(agent)}
     # The first of agents that all hand over to each other is the one that begins.
@@ -388,7 +387,7 @@ def _tools(agent: Entry) -> Iterator[_Tool]:
 
 
 def read_handoff(action: Action) -> ir.Node:
-    """Tells the model who goes on; the loop of the agents sees to that."""
+    """Tells the model which agent continues; the loop of the agents makes the change."""
     name, known = text_at(action.inputs, "name"), action.context.agents
     if name.lower() not in known:
         message = f"{action.name!r} hands over to the agent {name!r}, which does not exist"
@@ -399,7 +398,7 @@ def read_handoff(action: Action) -> ir.Node:
 
 
 def read_agent(action: Action) -> ir.Node:
-    """The loop of an agent and of all that it hands over to."""
+    """Reads the loop of an agent and of all agents that it hands over to."""
     context = action.context
     # The agent, and those that it hands over to, directly or through others.
     group = [context.agents[action.name.lower()]]
@@ -452,7 +451,7 @@ def _spelled(context: LoomContext, agent: str) -> str:
 
 
 def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
-    """The question to the model of an agent, with all that was said before."""
+    """Returns the task that asks an agent's model, with the whole conversation so far."""
     context, parameters = action.context, find(agent.value, "inputs", "parameters")
     messages, settings = find(parameters, "messages"), find(parameters, "agentModelSettings")
     tools = list(_tools(agent))
@@ -488,7 +487,7 @@ def _offer(tool: _Tool) -> Json:
 
 
 def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:
-    """What the model wants in an iteration, one after the other; a failure is told to it."""
+    """Runs the tool calls of an iteration one after the other; the model receives failures."""
     name = f"{action.name}_tool"
     cases: list[ir.Case] = []
     ends: dict[str, Json] = {}
@@ -569,7 +568,7 @@ _READERS: dict[str, Callable[[Action], ir.Node]] = {
 def read_block(
     context: LoomContext, actions: Mapping, order: Order, location: Location
 ) -> ir.Block:
-    """The block of some actions, each behind all that it waits for."""
+    """Returns the block of some actions, each after all actions that it waits for."""
     nodes: list[ir.Node] = []
     for entry in actions:
         node = _read_entry(context, entry, location)
@@ -603,7 +602,7 @@ def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.No
 
 
 def _read_action(action: Action) -> ir.Node:
-    """The node of an action, without its place in the order."""
+    """Returns the node of an action, without its place in the order."""
     reader = _READERS.get(action.type, _read_unknown)
     node = read_static_result(action) or reader(action)
     if action.type == "response" and isinstance(node, ir.Compute):
@@ -622,7 +621,7 @@ def _read_action(action: Action) -> ir.Node:
 
 
 def _secured(node: ir.Node, secure: set[str]) -> ir.Node:
-    """The node of an action with secure inputs or outputs; a computation gives what it is given."""
+    """Returns the node of an action with secure inputs or outputs; computed results are secure."""
     if isinstance(node, ir.Stop):
         return replace(node, message=ir.Constant("the reason is secure and is not shown"))
     is_hidden = "outputs" in secure or isinstance(node, ir.Compute | ir.Assign)
@@ -644,7 +643,7 @@ def _read_unknown(action: Action) -> ir.Node:
 
 
 def _echo(action: Action) -> ir.Value | None:
-    """What an action was given, as far as others may read it."""
+    """Returns the inputs of an action that others may read."""
     inputs = given_inputs(action)
     if inputs is None or "inputs" in forms.secured(action.fields) or action.type in forms.HOLDING:
         return None
@@ -655,7 +654,7 @@ def _echo(action: Action) -> ir.Value | None:
 
 
 def _read_retry(action: Action) -> ir.Node:
-    """An action that is tried again: the node is the inner action under the outer name."""
+    """Reads an action with retries: the node is the inner action under the outer name."""
     inner = action.setting("action")
     if not isinstance(inner, Mapping):
         return action.nothing()

@@ -1,4 +1,4 @@
-"""Tasks that run code of a file, in a process that may reach little: `javascript` and `xslt`."""
+"""Tasks that run code of a file in a process with few rights: `javascript` and `xslt`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NODE = "node"
 NODE_TIMEOUT_S = 60.0
-# The result stands alone on the last line, behind this mark and whatever the body prints.
+# The result is alone on the last line, after the printed output of the body and this mark.
 MARK = "\x1ewhorl:"
 RUNNER = """
 const mark = process.argv[1];
@@ -94,9 +94,9 @@ _NO_RESULTS = {
 
 
 class JavaScript(OwnTask):
-    """Inputs: code (a body, or with `module` a module), inputs, name. Gives what it returns.
+    """Inputs: code (a body, or with `module` a module), inputs, name. Gives the returned value.
 
-    With `sealed` the code sees its inputs by their names, and nothing else.
+    With `sealed` the code sees only its inputs, by their names.
     """
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
@@ -140,7 +140,7 @@ def _returned(finished: Finished, is_sealed: bool) -> Reply:
 
 
 def _node(settings: Settings) -> str:
-    """Where Node is; raises ProviderError when functions may not run, or cannot."""
+    """Returns the path of Node; raises ProviderError if functions are not allowed or cannot run."""
     check_permission(settings, NODE)
     node = shutil.which(NODE, path=settings.environment.get("PATH", ""))
     if node is None:

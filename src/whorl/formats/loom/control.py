@@ -32,12 +32,12 @@ CONCURRENCY_MAX = 50
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
 _FUEL = 10_000
-# What a loop tells its actions, at its place.
+# The facts that a loop gives to its actions, at its place.
 _FACTS: tuple[Fact, ...] = ("index", "latest", "number", "previous", "started_at")
 
 
 def actions_in(part: Value | None, alone: str) -> Mapping:
-    """The actions of a part: under `actions`, as they stand, or a single one that has no name."""
+    """Returns the actions of a part: under `actions`, written directly, or a single unnamed one."""
     if not isinstance(part, Mapping):
         return Mapping((), part.span if part is not None else Span("", 1, 1))
     if isinstance(find(part, "type"), Scalar):
@@ -56,7 +56,7 @@ def actions_in(part: Value | None, alone: str) -> Mapping:
 def _read_body(
     action: Action, part: Value | None, location: Location, alone: str
 ) -> tuple[ir.Block, Order]:
-    """The actions of a part, with their order."""
+    """Returns the actions of a part, with their order."""
     actions = actions_in(part, alone)
     order = order_of(action.context, actions, parallel=location.is_parallel)
     action.context.scopes.setdefault(action.name, []).extend(entry.name for entry in actions)
@@ -70,7 +70,7 @@ def _inside(action: Action) -> Location:
 def _read_case(
     action: Action, part: Value | None, name: str, slot: str, alone: str
 ) -> tuple[ir.Case, list[Json]]:
-    """A case of a branch, and the ends of its actions."""
+    """Returns a case of a branch, and the last actions of the case."""
     location = replace(_inside(action), path=f"{action.path}@{slot}")
     body, order = _read_body(action, part, location, alone)
     return ir.Case(name, body), order.ends
@@ -144,7 +144,7 @@ def _concurrency(action: Action) -> int:
 
 
 def read_scope(action: Action) -> ir.Node:
-    """A block of actions; those of a `parallel` run side by side unless `runAfter` orders them."""
+    """Reads a block of actions; those of a `parallel` run together unless `runAfter` orders it."""
     location = replace(_inside(action), is_parallel=action.type == "parallel")
     part = action.setting("actions", "branches")
     body, order = _read_body(action, part, location, f"{action.name}_action")
@@ -153,7 +153,7 @@ def read_scope(action: Action) -> ir.Node:
 
 
 def read_loop(action: Action) -> ir.Node:
-    """A loop; the key `condition` or `expression` says whose rules it follows."""
+    """Reads a loop; the key `condition` or `expression` decides which system's rules apply."""
     context, written = action.context, action.setting("condition")
     is_azure = written is None and action.setting("expression") is not None
     condition = action.setting("expression") if is_azure else written
@@ -201,7 +201,7 @@ def read_loop(action: Action) -> ir.Node:
 
 
 def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
-    """When the loop stops; by the seed's rules not by what a failed action of the body left."""
+    """Returns when the loop stops; by the seed's rules results of failed actions do not count."""
     context = action.context
     test = context.condition(condition, inverted=action.type == "while")
     inside = {node.name.lower() for _, node in walk(body)} if body is not None else set()
@@ -211,7 +211,7 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
         for function, name in forms.names_read(scalar.text, "body", "outputs")
         if name.lower() in inside
     }
-    # A mistake is told as it is written.
+    # A mistake is reported as it is written.
     if not reads or test.source[1:2] in "@{" or not forms.parses(test):
         return ir.When(test)
     prefix = f"if(and({', '.join(reads)}), "
@@ -224,7 +224,7 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
 
 
 def _result(action: Action, ends: list[Json], body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
-    """The result of an iteration, unless the action that gives it keeps it to itself."""
+    """Returns the result of an iteration, unless the action that gives it is secure."""
     names = [end[0] for end in ends if isinstance(end, list)]
     last = [node for node in body.nodes if node.name in names]
     if not last or any(is_hidden(node, action.context.workflows) for node in last):
@@ -308,7 +308,7 @@ def _warn_of_variables(action: Action, condition: Value) -> None:
 
 
 def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool:
-    """Whether a loop ends where the variables that only its own actions set are null."""
+    """Returns whether a loop ends if the variables that only its own actions set are null."""
     inside = Counter(name.lower() for name, _ in variables_in(action.setting("actions")))
     if any(action.context.setters[name.lower()] != inside[name.lower()] for name in names):
         return False
@@ -318,7 +318,7 @@ def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool
 
 
 def set_in(value: Value | None) -> set[str]:
-    """The variables that actions set, in lower case."""
+    """Returns the variables that actions set, in lower case."""
     return {name.lower() for name, _ in variables_in(value)}
 
 
@@ -369,7 +369,7 @@ def read_wait(action: Action) -> ir.Node:
 
 
 def read_terminate(action: Action) -> ir.Node:
-    """Ends the run, or the one that its workflow was called for: its caller goes on."""
+    """Ends the run; if another workflow called this one, the caller continues."""
     error, written = action.setting("runError"), action.setting("runStatus")
     status = _ENDS.get(text_of(written).strip().lower() or "failed")
     if status is None:
@@ -384,7 +384,7 @@ def read_terminate(action: Action) -> ir.Node:
 
 
 def read_response(action: Action) -> ir.Node:
-    """Answers whoever started the run; the first answer is the run's output."""
+    """Answers the caller of the run; the first answer is the run's output."""
     action.context.responses.append(action.name)
     written = {name: find(action.inputs, name) for name in ("statusCode", "headers", "body")}
     entries = [(k, action.context.value(v)) for k, v in written.items() if v is not None]
@@ -395,7 +395,7 @@ def read_response(action: Action) -> ir.Node:
 
 
 def read_operation(action: Action) -> ir.Node:
-    """An operation on data: what is computed, of which items, and what becomes of it."""
+    """Reads an operation on data: its expression, its items, and the use of the result."""
     over: ir.Value | None = None
     keep: ir.Expression | None = None
     become: ir.Value = forms.IT
@@ -442,12 +442,12 @@ def read_time(action: Action) -> ir.Node:
 
 
 def _expression(action: Action, source: str) -> ir.Expression:
-    """An expression that stands where the action stands."""
+    """Returns an expression, evaluated at the place of the action."""
     return action.context.expression(Scalar("", action.span), source)
 
 
 def declared(variables: Value | None) -> list[Variable]:
-    """The variables of a list, each with its name and its type, which is empty if not known."""
+    """Returns the variables of a list, each with its name and its type ("" if unknown)."""
     found: list[Variable] = []
     for item in variables if isinstance(variables, Sequence) else ():
         kind = text_at(item, "type").lower()
@@ -458,7 +458,7 @@ def declared(variables: Value | None) -> list[Variable]:
 
 
 def variables_in(value: Value | None) -> Iterator[tuple[str, str | None]]:
-    """The variables that actions somewhere in a value set or declare, these with their types."""
+    """Yields the variables that actions of a value set or declare; declared ones have types."""
     for _, part in forms.objects_in(value):
         kind = text_at(part, "type").lower()
         if kind == "initializevariable":
@@ -516,7 +516,7 @@ def read_set(action: Action) -> ir.Node:
 
 
 def _typed(action: Action, name: str, value: Value | None, given: ir.Value) -> ir.Value:
-    """A value that is checked against the type of its variable where it cannot be seen here."""
+    """Returns a value, with a check of the variable's type if it is unknown before the run."""
     context = action.context
     kind = context.types.get(name.lower(), "")
     if not kind or value is None:
@@ -541,9 +541,9 @@ def _term(value: Value | None) -> str:
 
 
 def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operation) -> ir.Node:
-    """The node; what it gives is the variable's name and its value, or the item that was appended.
+    """Returns the node; its result is the variable's name and value, or the appended item.
 
-    An array that grows in a loop would otherwise be kept as often as it grows.
+    The whole array would otherwise be stored each time that a loop appends an item.
     """
     shape = forms.bodied(forms.IT)
     if len(sets) == 1:

@@ -1,6 +1,6 @@
-"""The definitions of a file: bare, with something around them, or in a deployment template.
+"""The definitions of a file: bare, inside another object, or in a deployment template.
 
-A template may hold several definitions, also in templates inside of it.
+A template may hold several definitions, also in nested templates.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 # Deployment templates: `[parameters('x')]` is computed before anything runs, and keeps its type.
 #
-# What a template cannot know by itself (a parameter without a value, a secret) is asked for when
-# the workflow runs: `[parameters('x')]` is then `@parameters('x')`. What only Azure knows stays as
-# it is written.
+# A value that a template does not have (a parameter without a value, a secret) becomes an input of
+# the run: `[parameters('x')]` is then `@parameters('x')`. A value that only Azure knows stays as it
+# is written.
 
 _LIBRARY = "deployment"
 # All strings of a file are computed on this much: what its author wrote is far below it.
@@ -55,7 +55,7 @@ _MAKES_EXPRESSION = re.compile(r"@\{|^(?:concat\(\s*)*'@", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Meter:
-    """What all templates of a file share: the steps that are left, and what could not be known."""
+    """Counts what all templates of a file share: remaining steps, and unknown values."""
 
     fuel: int = _FUEL_MAX
     kept: int = 0
@@ -66,7 +66,7 @@ class Meter:
 
     @contextmanager
     def deeper(self, span: Span) -> Iterator[None]:
-        """What is computed inside of this is one name further away from where it is asked for."""
+        """Counts one more level of names while a name is being computed."""
         self.depth += 1
         self.spend(_FUEL_MAX if self.depth > _MEMBERS_DEPTH_MAX else 0, span)
         yield
@@ -82,11 +82,11 @@ class Meter:
 
 @dataclass(slots=True, kw_only=True)
 class Template:
-    """The parameters and variables of a template, each computed when it is first asked for.
+    """The parameters and variables of a template, each computed when it is first used.
 
-    `given` are the values of parameters that stand outside, `before` the templates around this one
-    that are deployed first. Names are kept in lower case. Without `is_template` there are no names,
-    and strings in brackets are only known to be what is left of a template.
+    `given` are the values of parameters from outside, `before` the outer templates, which are
+    deployed first. Names are kept in lower case. Without `is_template` there are no names, and
+    strings in brackets are left as unknown parts of a template.
     """
 
     is_template: bool = False
@@ -100,10 +100,10 @@ class Template:
     _values: dict[tuple[str, str], Json | LanguageError] = field(default_factory=dict)
 
     def deploy(self, value: Value, *, runs: bool = False) -> Value:
-        """A value as it is after the deployment. Raises InvalidWorkflow for one without an end.
+        """Returns a value after the deployment. Raises InvalidWorkflow if it would be endless.
 
-        `runs`: it stands where expressions are evaluated in a run, which may be given what is not
-        known.
+        `runs`: the value is in a place where a run evaluates expressions and receives unknown
+        values.
         """
         self.meter.spend(1, value.span)
         match value:
@@ -141,7 +141,7 @@ class Template:
         return scalar
 
     def _variable_part(self, text: str) -> Value | None:
-        """The part of the file that a string names, `[variables('x').y]`: it keeps its places."""
+        """Returns the part of the file that a string names, `[variables('x').y]`, with spans."""
         match = _VARIABLE.fullmatch(text)
         value = self.written(_VARIABLES, match[1].replace("''", "'").lower()) if match else None
         for key in _KEY.findall(match[2]) if match else ():
@@ -149,7 +149,7 @@ class Template:
         return value if isinstance(value, Mapping | Sequence) else None
 
     def written(self, table: str, name: str) -> Value | None:
-        """What the file says about a name, before it is computed by this template."""
+        """Returns the value of a name in the file, before this template computes it."""
         if table == _PARAMETERS and name in self.given:
             return self.given[name]
         entry = (self.declared if table == _PARAMETERS else self.variables).get(name)
@@ -176,7 +176,7 @@ class Template:
         return value
 
     def _value(self, table: str, name: str, span: Span) -> Json | LanguageError:
-        """The value of a name; an error where it is not known, or leads back to itself."""
+        """Returns the value of a name; an error if it is unknown, or refers to itself."""
         key = (table, name)
         if key not in self._values:
             self._values[key] = LanguageError("has no value, or leads back to itself")
@@ -196,9 +196,9 @@ class Template:
         return value
 
     def source(self, text: str) -> str:
-        """A formula that can be computed once the run is given what is asked for; else empty.
+        """Returns a formula that a run can compute from its inputs; "" if it cannot.
 
-        What is known stands in it as it is, what is asked for as `$given('name')`.
+        Known values are written into it, inputs of the run are `$given('name')`.
         """
         if text not in self._sources:
             # One that leads back to itself has none.
@@ -224,7 +224,7 @@ class Template:
         return quote(value) if isinstance(value, str) else f"json({quote(json.dumps(value))})"
 
     def _later(self, text: str) -> str:
-        """The string that a run evaluates in place of a formula; empty where only Azure can.
+        """Returns the string that a run evaluates in place of a formula; "" if only Azure can.
 
         A text that holds expressions is known only after a deployment.
         """
@@ -239,7 +239,7 @@ class Template:
         return f"@parameters({quote(source)})"
 
     def is_asked_for(self, name: str) -> bool:
-        """Whether a parameter of the template is an input of the run: nothing else has a value."""
+        """Returns whether a parameter is an input of the run: it is secret or has no value."""
         lowered = name.lower()
         return lowered in self.secrets or (
             lowered in self.declared and self.written(_PARAMETERS, lowered) is None
@@ -256,14 +256,14 @@ class Template:
 
 
 def _deployed(value: Value | None, templates: Iterable[Template]) -> Value | None:
-    """A value after the deployment of templates, one after the other."""
+    """Returns a value after the deployment of templates, one after the other."""
     for template in templates:
         value = None if value is None else template.deploy(value)
     return value
 
 
 def _names_of(source: str, library: str) -> set[str] | None:
-    """The tables that a formula reads; None where it cannot be computed with a library."""
+    """Returns the tables that a formula reads; None if no library can compute it."""
     try:
         return {used.name for used in free_names(Expression("logic", f"@{source}", library))}
     except LanguageError:
@@ -275,10 +275,10 @@ _DEPTH_MAX = 30
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A definition, and the values of parameters that stand around it.
+    """A definition, and the values of parameters that are written around it.
 
-    Actions without a definition are a part of one: the rest may have what they refer to. What
-    stands in templates is as it is written until it is deployed by them, the outermost first.
+    Actions without a definition are a part of one: the rest may have what they refer to. Values in
+    templates stay as written until the templates deploy them, the outermost first.
     """
 
     definition: Value
@@ -292,7 +292,7 @@ class Form:
         return self.templates[0].is_template
 
     def deployed(self) -> Form:
-        """The form after the deployment; its definition is an object, unless that is not known."""
+        """Returns the form after the deployment; its definition is an object if it is known."""
         definition, parameters = self.definition, self.parameters
         for template in self.templates:
             if isinstance(definition, Mapping):
@@ -311,21 +311,21 @@ class Form:
 
     @property
     def block(self) -> Mapping:
-        """The definition of a form that was deployed."""
+        """Returns the definition of a form that was deployed."""
         assert isinstance(self.definition, Mapping)
         return self.definition
 
     @property
     def meter(self) -> Meter:
-        """How many values only Azure knows, and one of them."""
+        """Returns the number of values that only Azure knows, and one of them."""
         return self.templates[0].meter
 
     def source(self, text: str) -> str:
-        """A formula that the run computes with what it is asked for; empty where it cannot."""
+        """Returns a formula that the run computes from its inputs; "" if it cannot."""
         return next(filter(None, (template.source(text) for template in self.templates)), "")
 
     def asked(self, name: str) -> Entry | None:
-        """The parameter of a template that the run is asked for."""
+        """Returns the parameter of the template that is an input of the run."""
         asking = (t for t in self.templates if t.is_asked_for(name))
         return next((t.declared[name.lower()] for t in asking), None)
 
@@ -336,7 +336,7 @@ class Form:
         }
 
     def secret_value(self, name: str) -> Json:
-        """The value that a template has for a secret; None where it has none."""
+        """Returns the value that a template has for a secret; None if it has no value."""
         low = name.lower()
         values = (t.written(_PARAMETERS, low) for t in self.templates if low in t.secrets)
         value = next(values, None)
@@ -344,14 +344,14 @@ class Form:
 
 
 def form_of(root: Value) -> Form | None:
-    """The first definition in a file; None where there is none."""
+    """Returns the first definition in a file, or None."""
     return next(forms_of(root), None)
 
 
 def forms_of(root: Value, beside: Mapping | None = None) -> Iterator[Form]:
-    """The definitions in a file, each under a name of its own, as they are written.
+    """Yields the definitions in a file as written, each under its own name.
 
-    The values of a file beside a template take the place of its defaults.
+    The values of a file beside a template replace its defaults.
     """
     if not isinstance(root, Mapping) or "whorl" in root:
         return
@@ -418,10 +418,10 @@ def _template(
 def _resources(
     listed: Value | None, templates: tuple[Template, ...], depth: int
 ) -> Iterator[tuple[Mapping, tuple[Template, ...]]]:
-    """The resources of a template, each with the templates that deploy it, nested ones included.
+    """Yields the resources of a template, each with the templates that deploy it, also nested.
 
-    A nested template is computed with the names around it, or with its own where it says so; one
-    that is kept as content is computed with both, one after the other.
+    A nested template uses the names around it, or its own if it says so. A nested template that is
+    kept as content uses both, one after the other.
     """
     named = [entry.value for entry in listed] if isinstance(listed, Mapping) else None
     resources = named or (listed if isinstance(listed, Sequence) else ())
@@ -446,7 +446,7 @@ def _resources(
 def _inner(
     root: Value | None, properties: Value | None, templates: tuple[Template, ...]
 ) -> Template:
-    """A template that is computed with its own names, and given values by the one around it."""
+    """Returns a template that uses its own names and receives values from the one around it."""
     given: dict[str, Value] = {}
     for entry in find_mapping(properties, "parameters") or ():
         value = _deployed(find(entry.value, "value"), templates)

@@ -121,10 +121,9 @@ LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
 
 
 def read(source: str, library: str, *, lenient: bool) -> tree.Tree:
-    """Read a string by Azure's rules, or leniently by Loom's.
+    """Reads a string by Azure's rules, or leniently by Loom's.
 
-    Then `@` may stand before a nested call, texts also in double quotes, and what is missing is
-    null.
+    The lenient rules also allow `@` before a nested call and double quotes; missing is null.
     """
     syntax, value = "logic-lenient" if lenient else "logic", None
     body: tuple[tree.Stmt, ...] = ()
@@ -198,7 +197,7 @@ class ExpressionReader:
         self.token = Token("end", "", 0, 0)
 
     def read(self, start: int, closing: str) -> tuple[tree.Expr, int]:
-        """Read an expression up to a token, `end` or a brace; also where the text goes on."""
+        """Reads an expression up to a token, `end` or a brace; text may follow it."""
         self.start = start
         self._advance(start)
         value = self._expression()
@@ -368,7 +367,7 @@ LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.formats.loom.history:
 
 
 def signature(entry: FunctionEntry) -> str:
-    """The parameters of a function; a question mark follows what may be left out."""
+    """Returns the parameters of a function; a question mark follows optional ones."""
     optional = [f"{name}?" for name, _ in entry.optional]
     further = ["..."] if entry.extra else []
     return f"{entry.name}({', '.join([*entry.required, *optional, *further])})"

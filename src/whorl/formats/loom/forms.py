@@ -1,4 +1,4 @@
-"""The words of a file, its objects and its values: how they are read, and whose rules hold."""
+"""The words, objects and values of a file: how they are read, and which system's rules apply."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 # A whole string in brackets that begins with a call is computed when a template is deployed.
 _CALL = re.compile(r"\[\s*+[A-Za-z][\w.]*+\(")
-# The types of parameters whose values nobody is shown, with those of inputs.
+# The types of parameters with secret values, with the types of inputs.
 _SECURE: dict[str, PortType] = {"securestring": "string", "secureobject": "json"}
 
 
 def find(value: Value | None, *names: str) -> Value | None:
-    """The value at the end of a path of keys, case aside where no key has this very name."""
+    """Returns the value at a path of keys; case counts only if a key has exactly this name."""
     for name in names:
         if not isinstance(value, Mapping):
             return None
@@ -47,26 +47,26 @@ def find(value: Value | None, *names: str) -> Value | None:
 
 
 def find_mapping(value: Value | None, *names: str) -> Mapping | None:
-    """The object at the end of a path of keys."""
+    """Returns the object at the end of a path of keys."""
     inner = find(value, *names)
     return inner if isinstance(inner, Mapping) else None
 
 
 def text_at(value: Value | None, *names: str) -> str:
-    """The text at the end of a path of keys; empty where there is none."""
+    """Returns the text at the end of a path of keys, or ""."""
     return text_of(find(value, *names))
 
 
 def is_deployed(text: str) -> bool:
-    """Whether a string is computed at deployment."""
+    """Returns whether a string is computed at deployment."""
     return text[-1:] == "]" and _CALL.match(text) is not None
 
 
 def is_lenient(definition: Mapping) -> bool:
-    """Whether a file follows the seed's rules.
+    """Returns whether a file follows the seed's rules.
 
-    It does where it says `condition` or has a type of its own; it does not where it says
-    `expression` or calls a connector. A file that says none of it is known by its small letters.
+    It does if it has `condition` or a type of the seed; it does not if it has `expression` or calls
+    a connector. If a file has none of these, its lower-case letters decide.
     """
     actions = [part for name, part in objects_in(definition) if name]
     if any(map(_is_own, actions)):
@@ -91,7 +91,7 @@ def _is_own(action: Mapping) -> bool:
 def objects_in(
     value: Value | None, name: str = "", *, is_block: bool = False
 ) -> Iterator[tuple[str, Mapping]]:
-    """All objects of a value, wherever they stand; those under `actions` have names."""
+    """Yields all objects in a value, at any depth; those under `actions` have names."""
     if isinstance(value, Mapping):
         yield name, value
         for entry in value:
@@ -102,7 +102,7 @@ def objects_in(
 
 
 def secured(holder: Value | None) -> set[str]:
-    """What of an action or a trigger must be shown to nobody: `inputs`, `outputs`."""
+    """Returns which parts of an action or a trigger are secret: `inputs`, `outputs`."""
     secure = find(holder, "runtimeConfiguration", "secureData")
     listed = find(secure, "properties")
     if isinstance(listed, Sequence):
@@ -111,7 +111,7 @@ def secured(holder: Value | None) -> set[str]:
 
 
 def secrets_in(parameters: Value | None) -> dict[str, PortType]:
-    """The parameters whose values nobody is shown, by their names in lower case."""
+    """Returns the parameters with secret values, by their names in lower case."""
     entries = parameters if isinstance(parameters, Mapping) else ()
     kinds = ((e.name.lower(), text_at(e.value, "type").lower()) for e in entries)
     return {name: _SECURE[kind] for name, kind in kinds if kind in _SECURE}
@@ -147,7 +147,7 @@ TYPES = (SETTING | HOLDING | OWN | CONNECTORS).union(
 
 
 def _table(text: str) -> dict[str, tuple[str, ...]]:
-    """Names before a colon, and the fields behind it, which each of them has."""
+    """Reads lines of names, a colon and fields; each name has all these fields."""
     rows = (row.split(":") for row in text.split(";"))
     return {name: words(fields) for names, fields in rows for name in names.split()}
 
@@ -186,7 +186,7 @@ NEEDED = (
     ("initializevariable", "variables", '[{"name": "n", "type": "integer", "value": 0}]'),
     (" ".join(SETTING), "name variableName", '"n"'),
 )
-# The fields of objects that stand in actions.
+# The fields of objects in actions.
 PART_FIELDS = _table(
     """limit: count timeout; delay: interval;
     retry retryPolicy: type count interval maxInterval maximumInterval minimumInterval on
@@ -239,7 +239,7 @@ LOOP_NAMES = ("loopIndex", "loopResult", "loopCount", "loopStartTime")
 
 
 def is_of_a_loop(name: str) -> bool:
-    """Whether a variable bears the name of one that a loop gives."""
+    """Returns whether a variable has a name that a loop defines."""
     return f"_{name.lower()}".endswith(tuple(f"_{word.lower()}" for word in LOOP_NAMES))
 
 
@@ -290,7 +290,7 @@ VOCABULARY: dict[str, Json] = {
 _NAMED = re.compile(
     r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE
 )
-# An expression ends at a brace that stands in no literal of it; `@@{` is none.
+# An expression ends at a brace outside of its literals; `@@{` begins no expression.
 _PLACEHOLDER = re.compile(
     r"""@(?P<escaped>@\{)|@\{(?P<inner>[^'"}]*+(?:(?:'[^']*+'?|"[^"]*+"?)[^'"}]*+)*)\}?"""
 )
@@ -316,7 +316,7 @@ _UNITS_S = {
 
 
 def jinja(source: str) -> ir.Expression:
-    """An expression of the engine over names that it gives, such as `it`."""
+    """Returns an expression of the engine over names that it provides, such as `it`."""
     return ir.Expression("jinja", source, LIBRARY)
 
 
@@ -324,7 +324,7 @@ IT = jinja("it")
 
 
 def computed(function: str, *arguments: Json | ir.Expression) -> ir.Expression:
-    """The call of a function of this dialect; `it` is given by name, everything else as JSON."""
+    """Returns a call of a function of this dialect; `it` is passed by name, all else as JSON."""
     written = [a.source if isinstance(a, ir.Expression) else literal(a) for a in arguments]
     return jinja(called(function, *written))
 
@@ -334,19 +334,19 @@ def literal(value: Json) -> str:
 
 
 def fields(**values: ir.Value | Json) -> ir.Fields:
-    """An object; what is no value of the IR is a constant."""
+    """Returns an object; an entry that is a plain JSON value becomes a constant."""
     kinds = (ir.Constant, ir.Expression, ir.Items, ir.Fields)
     made = {k: v if isinstance(v, kinds) else ir.Constant(v) for k, v in values.items()}
     return ir.Fields(tuple(made.items()))
 
 
 def bodied(value: ir.Value) -> ir.Value:
-    """Outputs that have nothing but a body."""
+    """Returns outputs that have only a body."""
     return fields(body=value)
 
 
 def has_expression(text: str) -> bool:
-    """Whether a string is more than a literal."""
+    """Returns whether a string is more than a literal."""
     return len(text) > 1 and (text[0] == "@" or "@{" in text)
 
 
@@ -355,7 +355,7 @@ def is_expression(value: Value | None) -> bool:
 
 
 def names_read(text: str, *functions: str) -> list[tuple[str, str]]:
-    """The names that a string hands to functions, such as `variables`, each behind the function."""
+    """Returns the names that a string passes to functions like `variables`, with the function."""
     return [
         (function.lower(), single.replace("''", "'") or double.replace('""', '"'))
         for function, single, double in _NAMED.findall(text)
@@ -368,7 +368,7 @@ def variables_read(text: str) -> list[str]:
 
 
 def scalars_in(value: Value | None) -> list[Scalar]:
-    """All strings of a value; of its keys those that are expressions."""
+    """Returns all strings of a value; keys are included if they are expressions."""
     match value:
         case Scalar():
             return [value] if isinstance(value.value, str) else []
@@ -385,12 +385,12 @@ def scalars_in(value: Value | None) -> list[Scalar]:
 
 
 def as_term(value: Scalar) -> str:
-    """A scalar of a file as a part of an expression."""
+    """Returns a scalar of a file as a part of an expression."""
     return text_term(value.value) if isinstance(value.value, str) else literal(value.value)
 
 
 def text_term(text: str) -> str:
-    """A string of a file as a part of an expression: literal, expression, or both."""
+    """Returns a string of a file as a part of an expression: literal, expression, or both."""
     if not has_expression(text):
         return quote(text)
     if text.startswith("@@"):
@@ -423,14 +423,14 @@ def quote(text: str) -> str:
 
 @dataclass(slots=True)
 class LoomContext(ReadContext):
-    """What the readers of the parts of one file share.
+    """The data that the readers of the parts of one file share.
 
-    A lenient file follows the seed's rules (what is missing is null, actions run in the order in
-    which they stand), any other one follows Azure's. Names are kept in lower case.
+    A lenient file follows the seed's rules (missing values are null, actions run in the order of
+    the file); any other file follows Azure's rules. Names are kept in lower case.
     """
 
     lenient: bool = False
-    # The variables: the spelling of whoever declares or sets them; their types where declared.
+    # The variables as their declaration or first use spells them; the types of declared ones.
     variables: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     # How many actions declare or set each.
@@ -467,11 +467,11 @@ class LoomContext(ReadContext):
         return self.variables.get(name.lower(), name)
 
     def expression(self, scalar: Scalar, source: str | None = None) -> ir.Expression:
-        """The expression of a string of the file; `source` where it is made of the string."""
+        """Returns the expression of a string of the file; `source` replaces the string's text."""
         syntax = "logic-lenient" if self.lenient else "logic"
         own = ir.Expression(syntax, scalar.text)
         if source is not None and is_expression(scalar) and not parses(own):
-            # A mistake is told in the author's own words.
+            # A mistake is reported with the author's own text.
             source = None
         made = own if source is None else ir.Expression(syntax, source)
         if source is None and scalar.lines is not None:
@@ -481,7 +481,7 @@ class LoomContext(ReadContext):
         return made
 
     def value(self, value: Value | None) -> ir.Value:
-        """A JSON value whose strings and keys may hold expressions."""
+        """Returns a JSON value whose strings and keys may hold expressions."""
 
         def read(scalar: Scalar) -> ir.Value:
             text = scalar.value
@@ -496,7 +496,7 @@ class LoomContext(ReadContext):
         return read_tree(value, read, read_key=read_key, folds=True)
 
     def condition(self, value: Value, *, inverted: bool = False) -> ir.Expression:
-        """The expression of a condition; inverted, it is true where the condition is not.
+        """Returns the expression of a condition; inverted, it is true if the condition is false.
 
         A condition is a string, or an object of functions: `{"and": [{"equals": ["@a", 1]}]}`.
         """
@@ -527,7 +527,7 @@ class LoomContext(ReadContext):
         return f"json({quote(literal(plain(value)))})"
 
     def _condition_call(self, function: str, value: Value, depth: int) -> str:
-        """A call of a function; empty where the value cannot be what a function is given."""
+        """Returns a call of a function; "" if the value cannot be the arguments of a function."""
         if isinstance(value, Sequence):
             terms = [self._condition_term(item, depth + 1) for item in value]
             if not terms:
@@ -538,7 +538,7 @@ class LoomContext(ReadContext):
         return ""
 
     def seconds(self, value: Value | None, default: float) -> float:
-        """A duration such as PT5S in seconds; reports anything else."""
+        """Returns a duration such as PT5S in seconds; reports any other value."""
         duration = duration_of(value)
         if duration is not None or value is None:
             return default if duration is None else duration
@@ -547,14 +547,14 @@ class LoomContext(ReadContext):
         return default
 
     def check_spelling(self, item: Value | None, names: Collection[str], owner: str) -> bool:
-        """Whether no field of an object is misspelt; reports those that are."""
+        """Returns whether all fields of an object are spelt correctly, and reports the others."""
         if not isinstance(item, Mapping):
             return True
         entries = tuple(entry for entry in item if entry.name[:1] not in "$@")
         return check_spelling(self, Mapping(entries, item.span), names, owner, ignore_case=True)
 
     def interval(self, value: Value | None) -> ir.Value | None:
-        """An interval `{count, unit}` as seconds."""
+        """Returns an interval `{count, unit}` as seconds."""
         if isinstance(value, Scalar) and isinstance(value.value, str):
             if has_expression(value.value):
                 return self.expression(value)

@@ -1,4 +1,4 @@
-"""Records of actions: what expressions are told about the nodes that have ended, by name.
+"""Records of actions: the names by which expressions read nodes that have ended.
 
 Mocks of tests have words of their own for them.
 """
@@ -26,7 +26,7 @@ _NOT_TAKEN = "ActionBranchingConditionNotSatisfied"
 
 
 def _unmet(name: str, step: str, wanted: Sequence[str], status: str) -> dict[str, Json]:
-    """What a skipped action waited for and did not get."""
+    """Returns the dependencies of a skipped action that were not met."""
     words = f"{step!r} was to be {', '.join(map(status_of, wanted))}, and is {status_of(status)}"
     code = f"Action{'Dependency' if status == 'skipped' else 'Condition'}Failed"
     return {"code": code, "message": f"{name!r} was skipped: {words}"}
@@ -45,7 +45,7 @@ class ActionRecords:
     items = "$items"
 
     def begin(self, workflow: Workflow, run: str) -> dict[str, Json]:
-        """The names that a workflow begins with."""
+        """Returns the names that a workflow begins with."""
         facts: dict[str, Json] = {
             "id": f"/workflows/{workflow.name}",
             "name": workflow.name,
@@ -63,9 +63,9 @@ class ActionRecords:
         others: Mapping[str, Mapping[str, Any]],
         **facts: Any,
     ) -> None:
-        """A node has ended; `others` are the ends of those beside it.
+        """Records that a node has ended; `others` are the ends of the nodes beside it.
 
-        The facts are `now`, `started`, `inputs`, `value` and the branch that was `taken`.
+        The facts are `now`, `started`, `inputs`, `value` and the chosen branch, `taken`.
         """
         now = written(facts["now"])
         if end["status"] == "skipped":
@@ -96,21 +96,21 @@ class ActionRecords:
     def item_values(
         self, table: dict[str, Any], node: ForEach, item: Json, items: Json
     ) -> dict[str, Json]:
-        """The names that an item of a for-each begins with, beside its own."""
+        """Returns the names that an item of a for-each begins with, beside its own."""
         if node.item_name != "$item":
-            # What is gone through is none of the file's own.
+            # The items are not those of a for-each of the file.
             return {"$actions": dict(table)}
         around = items if isinstance(items, dict) else {}
         return {"$actions": dict(table), "$item": item, "$items": around | {node.name: item}}
 
     def item_ended(self, table: dict[str, Any], node: ForEach) -> dict[str, Any]:
-        """The records of what is inside, when an item of a for-each is done."""
+        """Returns the records of the inner nodes when an item of a for-each is done."""
         return {n.name: table[n.name] for _, n in walk(node.body) if table.get(n.name) is not None}
 
     def items_ended(
         self, table: dict[str, Any], node: ForEach, rows: list[dict[str, Any]], now: float
     ) -> None:
-        """All items are done: what is inside has its outputs as lists, in the items' order."""
+        """Gives the inner nodes lists as outputs, in the items' order, when all items are done."""
         if not rows and node.item_name != "$item":
             return
         for _, inside in walk(node.body):
@@ -126,7 +126,7 @@ RECORDER = ActionRecords()
 
 
 def status_of(word: str) -> str:
-    """How an action has ended, by the engine's word such as `timed_out`."""
+    """Returns how an action has ended, for an engine's word such as `timed_out`."""
     return word.title().replace("_", "")
 
 
@@ -146,7 +146,7 @@ def _skip(table: dict[str, Any], nodes: tuple[Node, ...], now: str) -> None:
 # What ends at one moment is written in a row.
 @lru_cache(maxsize=16)
 def written(seconds: float) -> str:
-    """A time as Azure writes it."""
+    """Returns a time as Azure writes it."""
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}0Z"
 
@@ -157,12 +157,12 @@ _PARTS = ("body", "headers", "queries", "relativePathParameters")
 
 
 class ActionWords(MockWords):
-    """An action is `Succeeded` or `Failed`, and one that calls has a `statusCode`."""
+    """The words of mocks: `Succeeded` or `Failed`, and a `statusCode` for calls."""
 
     statuses = MockWords.statuses | {status_of(word): word for word in STATUSES}
 
     def answer(self, node: ir.Node, fields: dict[str, Any]) -> dict[str, Any]:
-        """A status code of 400 or more is a failure, unless the mock says how the action ended."""
+        """Returns an answer; a status code of 400 or more fails unless the mock sets a status."""
         calls = isinstance(node, ir.Call) or (isinstance(node, ir.Task) and node.kind in _ANSWERING)
         outputs = fields.get("outputs")
         if not calls or "function" in fields or not isinstance(outputs, dict | None):
@@ -181,7 +181,7 @@ class ActionWords(MockWords):
         return {"status": "failed", **fields, "error": error, "outputs": whole}
 
     def given(self, node: ir.Node, inputs: Json) -> Json:
-        """The inputs as the action writes them; what a connector is given is beside its name."""
+        """Returns the inputs as the action writes them; for a connector those under `input`."""
         if not isinstance(node, ir.Task) or not isinstance(inputs, dict):
             return inputs
         if node.kind == "connector":
@@ -193,7 +193,7 @@ class ActionWords(MockWords):
         return "manual" if workflow.trigger is None else workflow.trigger.name
 
     def inputs(self, workflow: ir.Workflow, fields: dict[str, Any]) -> dict[str, Json]:
-        """What the outputs of a trigger give to a run: its body, its headers, its queries."""
+        """Returns the outputs of a trigger that a run receives: body, headers, queries."""
         outputs = fields.get("outputs")
         if not isinstance(outputs, dict) or not set(outputs) & set(_PARTS):
             outputs = {"body": outputs}
@@ -202,7 +202,7 @@ class ActionWords(MockWords):
 
 
 def _code_of(written: object) -> int | None:
-    """A status code, which may be written by its name."""
+    """Returns a status code, which may be written by its name."""
     if isinstance(written, int) and not isinstance(written, bool):
         return written
     text = str(written).lower()

@@ -1,4 +1,4 @@
-"""What of a file only this dialect has, and what Azure runs in an order that nobody can foresee."""
+"""Checks for features that only this dialect has, and for an order that Azure does not keep."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BLOCKS = ("actions", "then", "else", "default", "cases", "tools")
 
 
 def lint_for_azure(document: Document) -> tuple[list[Diagnostic], bool]:
-    """What Azure Logic Apps would refuse or do otherwise, and whether it would refuse the file."""
+    """Returns what Azure Logic Apps would do otherwise, and whether it would refuse the file."""
     diagnostics: list[Diagnostic] = []
     for form in forms_of(document.root):
         definition = form.deployed().definition
@@ -53,7 +53,7 @@ def lint_for_azure(document: Document) -> tuple[list[Diagnostic], bool]:
 
 
 def _steps(actions: Value | None, *, in_loop: bool = False) -> Iterator[tuple[Entry, bool]]:
-    """All actions, each with whether it is in a loop."""
+    """Yields all actions, each with whether it is in a loop."""
     for entry in actions if isinstance(actions, Mapping) else ():
         yield entry, in_loop
         kind, inputs = text_at(entry.value, "type").lower(), find(entry.value, "inputs")

@@ -1,4 +1,4 @@
-"""Reads files with actions: the workflow that a definition means."""
+"""Reads files with actions into the workflow of a definition."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class LoomReader:
     mocking = "whorl.formats.loom.history:WORDS"
 
     def claims(self, document: Document) -> bool:
-        """Whether there is a definition in the file."""
+        """Returns whether the file has a definition."""
         return form_of(document.root) is not None
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
+        """Reads a file into the IR; raises InvalidWorkflow with all mistakes in it."""
         context = LoomContext(document, files)
         form = _choose(context)
         workflow = _read_definition(context, form)
@@ -65,7 +65,7 @@ class LoomReader:
 
 
 def _choose(context: LoomContext) -> Form:
-    """The definition that is meant, as it is after the deployment of the template around it."""
+    """Returns the chosen definition, after the deployment of the template around it."""
     root = context.document.root
     first = form_of(root)
     assert first is not None
@@ -93,7 +93,7 @@ def _choose(context: LoomContext) -> Form:
 
 
 def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
-    """The workflow of a definition: its parameters, trigger and variables become inputs."""
+    """Reads a definition into a workflow: its parameters, trigger and variables become inputs."""
     definition = form.block
     actions = find_mapping(definition, "actions")
     assert actions is not None
@@ -145,7 +145,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
 
 
 def _look_through(context: LoomContext, definition: Mapping) -> None:
-    """Finds what holds for a whole definition, and what stands beside it."""
+    """Finds the settings of a whole definition, and the values beside it."""
     references.warn_of_host(context)
     context.static_results = find_mapping(definition, "staticResults")
     triggers = find_mapping(definition, "triggers") or ()
@@ -185,7 +185,7 @@ def _check_spelling(context: LoomContext, definition: Mapping) -> None:
 def _trigger(
     context: LoomContext, parts: Iterable[tuple[str, str]], names: Iterable[str]
 ) -> ir.Value:
-    """The record of the trigger: what the run was given."""
+    """Returns the record of the trigger: the inputs of the run."""
     listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in names)
     body = forms.jinja(called("trigger_body", computed("fact", BODY).source, f"{{ {listed} }}"))
     given = {part: (name, computed("fact", name)) for part, name in parts if part != "body"}
@@ -197,7 +197,7 @@ def _trigger(
 
 
 def _answer(context: LoomContext) -> ir.Value | None:
-    """What whoever called is answered with: the response that came first."""
+    """Returns the answer to the caller of the run: the first response."""
     if not context.responses:
         return None
     names: list[Json] = [*context.responses]
@@ -208,10 +208,10 @@ def _answer(context: LoomContext) -> ir.Value | None:
 def _outputs(
     context: LoomContext, definition: Mapping, order: Order, body: ir.Block
 ) -> tuple[Outputs, tuple[str, ...], tuple[str, ...]]:
-    """The outputs that the definition names; else the response, else the last action's result.
+    """Returns the outputs of the definition; else the response, else the last action's result.
 
-    With them the hidden ones, for a secure action that is only the last one gives its result to
-    nobody who looks on; and the early ones: whoever called has the response, whatever happens then.
+    The second part names hidden outputs: the result of a last action that is secure. The third
+    names early outputs: the caller has the response, even if the run fails later.
     """
     if declared := find_mapping(definition, "outputs"):
         values = ((entry.name, entry.value, find(entry.value, "value")) for entry in declared)

@@ -1,7 +1,7 @@
-"""The names of a file: its parameters, and what each reference in an expression may stand for.
+"""The names of a file: its parameters, and what each reference in an expression may mean.
 
 Parameters are those that a definition declares, with values around it or in a file beside it. Each
-name that an expression reads is one of the workflow, and known where it is read.
+name that an expression reads must exist in the workflow, and be known at that place.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CALL = "$call"
 
 
 def parameters_of(context: LoomContext, form: Form) -> dict[str, Value | None]:
-    """The parameters that the definition declares or that have values, with these."""
+    """Returns the parameters that the definition declares or that have values, with the values."""
     declared = find_mapping(form.definition, "parameters") or ()
     parameters = {e.name.lower(): (e.name, find(e.value, "defaultValue")) for e in declared}
     # What is beside a template has values for the template's own parameters.
@@ -63,9 +63,9 @@ def parameters_of(context: LoomContext, form: Form) -> dict[str, Value | None]:
 def read_names(
     context: LoomContext, form: Form, workflow: ir.Workflow, given: Iterable[str]
 ) -> tuple[tuple[ir.Port, ...], tuple[tuple[str, ir.Value], ...]]:
-    """The inputs of the run, and the tables of the names that expressions read.
+    """Returns the inputs of the run, and the tables of the names that expressions read.
 
-    Inputs are the parameters, app settings, undeclared variables, and what is given by other names.
+    Inputs are the parameters, app settings, undeclared variables, and values under other names.
     """
     parameters = parameters_of(context, form)
     lowered = lowered_names(parameters)
@@ -131,13 +131,13 @@ def _port(
 
 
 def _formula(source: str, asked: list[str]) -> ir.Expression:
-    """What a run computes of the parameters of a template that it is asked for."""
+    """Returns an expression that a run computes from parameters; adds their names to `asked`."""
     asked += [name.replace("''", "'") for name in _GIVEN.findall(source)]
     return ir.Expression("logic", f"@{source}", "deployment")
 
 
 def _with_formulas(form: Form, value: Value | None, asked: list[str]) -> ir.Value | None:
-    """A value whose formulas a run computes; None where there are none."""
+    """Returns a value whose formulas a run computes; None if it has no formulas."""
 
     def read(scalar: Scalar) -> ir.Value:
         source = form.source(scalar.text) if is_deployed(scalar.text) else ""
@@ -153,7 +153,7 @@ def _facts(names: Iterable[str]) -> ir.Fields:
 
 
 class Reference(NamedTuple):
-    """A name that an expression hands to a function, such as `body('Fetch')`."""
+    """A name that an expression passes to a function, such as `body('Fetch')`."""
 
     function: str
     name: str
@@ -162,7 +162,7 @@ class Reference(NamedTuple):
 
 
 def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
-    """The references of all expressions, as far as their names are written down."""
+    """Yields the references of all expressions whose names are literals."""
     # An echo repeats what an action is given anyway.
     echoes = {id(e) for _, node in walk(workflow.body) for e in expressions_in(node.echo)}
     for use in uses_in(workflow):
@@ -181,7 +181,7 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
 
 
 def variables_set_in(workflow: ir.Workflow) -> Iterator[Reference]:
-    """The variables that actions set, each as if the action read it."""
+    """Yields the variables that actions set, each as if the action read it."""
     nothing = ir.Expression("logic", "")
     for path, view in views_in(workflow):
         _, node = view.scope.givers.get(path.rpartition("/")[2], (0, None))
@@ -200,7 +200,7 @@ _ACTIONS = frozenset(
 
 
 class Problem(NamedTuple):
-    """What is wrong about a reference; one that is not certain is a warning."""
+    """A problem of a reference; an uncertain one is a warning."""
 
     message: str
     help: str
@@ -209,7 +209,7 @@ class Problem(NamedTuple):
 
 
 def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
-    """Reports the references to nothing, and those to what cannot have run before."""
+    """Reports references to missing names, and to actions that cannot have run before."""
     names = _Names(context, form, workflow)
     warned: set[Problem] = set()
     for reference in (*references_in(workflow), *variables_set_in(workflow)):
@@ -304,7 +304,7 @@ class _Names:
         return Problem(f"there is no {noun} {name!r}{where}", advice, not self.is_part)
 
     def _advice(self, name: str, names: Iterable[str]) -> str:
-        """The nearest name, or what there is, for as many names as anybody reads about."""
+        """Returns the nearest name, or a short list of the names that exist."""
         if name not in self.compared and len(self.compared) < REPORTED_MAX:
             self.compared[name] = suggest(name, names)
         return self.compared.get(name, "")
@@ -314,7 +314,7 @@ class _Names:
         return advice if advice.startswith("did you mean") else ""
 
     def _parameter(self, name: str) -> Problem | None:
-        """A parameter that is like no other may be one of a file that is not at hand."""
+        """Checks a parameter; one that resembles no other may be in a file that is missing here."""
         if name.lower() in self.parameters or any(is_one(name) for is_one in self.asked_for):
             return None
         nearest = self._nearest(name, self.parameters.values())
@@ -326,7 +326,7 @@ class _Names:
         return Problem(message, nearest or declaration, is_certain and not self.is_part)
 
     def _variable(self, reference: Reference) -> Problem | None:
-        """A variable may be given to the run; in Azure's files not one that is only misspelt."""
+        """Checks a variable; a run may receive its value, unless an Azure file misspells it."""
         name, lenient = reference.name, self.context.lenient
         names = self.context.variables
         if not lenient:
@@ -350,7 +350,7 @@ class _Names:
         return Problem(message, nearest or declaration, is_certain=False)
 
     def _uninitialized(self, reference: Reference, verb: str = "reads") -> Problem | None:
-        """A variable has a value once the action that declares it has run."""
+        """Reports a variable that is read before the action that declares it."""
         name = reference.name
         chains = self.declared.get(name.lower(), [])
         early = [_too_early(reference, chain, lenient=False) for chain in chains]
@@ -382,7 +382,7 @@ def _too_early(reference: Reference, chain: tuple[ir.Node, ...], lenient: bool) 
 def _unseen(
     reference: Reference, view: View, index: int, chain: tuple[ir.Node, ...], lenient: bool
 ) -> Problem | None:
-    """Why a result is not there, in the block where the ways of reader and read action part."""
+    """Returns why a result is missing, in the block in which the paths of both actions part."""
     meeting = next(node for node in chain if view.scope.givers.get(node.name, (-1,))[0] == index)
     if view.index is None or view.find(meeting.name)[0]:
         return None
@@ -394,7 +394,7 @@ def _unseen(
     if index == view.index and meeting is chain[-1]:
         message = f"{name!r} has not ended where its result is read"
     elif index == view.index and view is not reference.use.view:
-        # What stands in another branch is null where that was not taken.
+        # A result of another branch is null if that branch was not chosen.
         return None
     elif index == view.index or view.scope.before[index] >> view.index & 1:
         message = f"{name!r} runs only after {reader!r} has read it"
@@ -405,7 +405,7 @@ def _unseen(
 
 
 def _chains(block: ir.Block, holders: tuple[ir.Node, ...] = ()) -> Iterator[tuple[ir.Node, ...]]:
-    """Each node behind those that hold it."""
+    """Yields each node after those that hold it."""
     for node in block.nodes:
         yield (*holders, node)
         for _, inner in blocks_of(node):
@@ -420,7 +420,7 @@ def _holders(view: View | None) -> Iterator[ir.Node]:
 
 
 def _bound(view: View, table: str) -> list[str]:
-    """The names in a table that the nearest loop binds."""
+    """Returns the names in a table that the nearest loop binds."""
     for node in _holders(view):
         for name, value in node.bind if isinstance(node, ir.Loop) else ():
             if name == table and isinstance(value, ir.Fields):
@@ -431,12 +431,12 @@ def _bound(view: View, table: str) -> list[str]:
 # The files of a project beside its definitions: parameters and app settings.
 
 _SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
-# The names of settings whose values nobody is shown.
+# The names of settings with secret values.
 _KEY_LIKE = re.compile(r"key|secret|password|token|connectionstring|signature", re.IGNORECASE)
 
 
 def values_beside(context: LoomContext) -> Mapping | None:
-    """The values in `parameters.json` beside a definition, or in a file that bears its name."""
+    """Returns the values of `parameters.json` beside a definition, or of a file with its name."""
     names = f"{context.stem}.parameters.json", "parameters.json"
     root = open_beside(context, *names, is_kept=True)
     inner = find_mapping(root, "parameters")
@@ -444,14 +444,14 @@ def values_beside(context: LoomContext) -> Mapping | None:
 
 
 def name_of(context: LoomContext) -> str:
-    """The name of a definition without one: of its file, or of the folder of `workflow.json`."""
+    """Returns the name of an unnamed definition: of its file, or of `workflow.json`'s folder."""
     folder = context.files.path.replace("\\", "/").rpartition("/")[0].rpartition("/")[2]
     is_named = context.stem.lower() == "workflow" and not context.lenient
     return folder if is_named and folder not in ("", ".", "..") else context.stem
 
 
 def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
-    """The file of a workflow that bears the name of its folder, as in a project of Logic Apps."""
+    """Returns the file of a workflow in a folder of that name, as in a project of Logic Apps."""
     path = f"{name.rstrip('/')}/workflow.json"
     with suppress(InvalidWorkflow):
         files.open(base, path, Span(path, 1, 1))
@@ -460,7 +460,7 @@ def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
 
 
 def open_beside(context: LoomContext, *names: str, is_kept: bool = False) -> Mapping | None:
-    """The first of these files that stands beside the definition; the last may be a folder up."""
+    """Opens the first of these files that is beside the definition; the last may be a folder up."""
     file = context.file.replace("\\", "/").rpartition("/")[2]
     listed = [name for name in (*names, f"../{names[-1]}") if name != file]
     reference = None if context.lenient else context.files.find(listed)
@@ -474,9 +474,9 @@ def open_beside(context: LoomContext, *names: str, is_kept: bool = False) -> Map
 
 
 def setting_ports(context: LoomContext, settings: list[str]) -> dict[str, ir.Port]:
-    """The inputs for app settings: one that the project does not have must be given to the run.
+    """Returns the inputs for app settings: the run must receive those that the project lacks.
 
-    The text of `local.settings.json` is kept nowhere: people write keys into it.
+    The text of `local.settings.json` is not kept: people write keys into it.
     """
     root = open_beside(context, "local.settings.json") if settings else None
     values = find_mapping(root, "Values")
@@ -491,7 +491,7 @@ def setting_ports(context: LoomContext, settings: list[str]) -> dict[str, ir.Por
 
 
 def settings_in(value: Value | None) -> list[str]:
-    """The names of the app settings that a value mentions."""
+    """Returns the names of the app settings that a value mentions."""
     settings: dict[str, str] = {}
     for scalar in scalars_in(value):
         for name in _SETTING.findall(scalar.text):
@@ -500,7 +500,7 @@ def settings_in(value: Value | None) -> list[str]:
 
 
 def warn_of_host(context: LoomContext) -> None:
-    """Warns where the host of a project has limits, which have no effect."""
+    """Warns if the host of a project has limits, which have no effect."""
     settings = find_mapping(open_beside(context, "host.json"), "extensions", "workflow", "settings")
     listed = [e for e in settings or () if e.name.lower().startswith("runtime.")]
     if listed:

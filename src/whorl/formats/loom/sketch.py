@@ -1,4 +1,4 @@
-"""The picture of a definition of actions: named and nested, each behind those that it waits for."""
+"""The picture of a definition: actions with names and nesting, each after its dependencies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOPS: tuple[Keys, ...] = ((), ("definition",), ("properties", "definition"))
 
 
 class LoomChanges(ListChanges):
-    """Fields can be set, actions removed and put into another order; the rest is edited as text."""
+    """The changes that work: set fields, remove and reorder actions; the rest is edited as text."""
 
     def orders(self, node: SketchNode) -> list[Keys]:
         name = str(node.where[-1])
@@ -75,7 +75,7 @@ class _Drawing:
 
 
 def _slots(item: Value | None, where: Keys) -> dict[str, Keys]:
-    """Where the actions inside of one stand, by case."""
+    """Returns the keys of the actions inside of an action, by case."""
     cases = at(item, "cases")
     names = [entry.name for entry in cases] if isinstance(cases, Mapping) else []
     places: dict[str, Keys] = {"": ("actions",), "else": ("else", "actions")}

@@ -1,6 +1,6 @@
 """Triggers: what starts a definition, and the rules that decide whether and how often it runs.
 
-A rule that is not carried out is reported, never left out in silence.
+A rule that has no effect is reported.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _OPTIONS = {option.lower() for option in forms.OPTIONS}
 def read_trigger(
     context: LoomContext, definition: Mapping, location: Location, given: dict[str, Value | None]
 ) -> ir.Trigger | None:
-    """The trigger of a definition; None where it has none, so that only people start it.
+    """Returns the trigger of a definition; None if only people start it.
 
     `given` are the parameters of the definition with their values.
     """
@@ -127,7 +127,7 @@ def _not_watched(trigger: Action) -> str:
 
 
 def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:
-    """What starts it, and when the clock does."""
+    """Returns what starts the definition, and its schedule."""
     kind = _KINDS.get(trigger.type, "other")
     if trigger.context.lenient and trigger.type in ("", "http", "event"):
         kind = "request"
@@ -150,7 +150,7 @@ def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:
 
 
 def _asked(trigger: Action) -> ir.Value:
-    """What another system is asked: whether there is news."""
+    """Returns the request by which a trigger asks another system for news."""
     if trigger.type == "http":
         trigger.check_needed()
         node = read_http(trigger)
@@ -162,7 +162,7 @@ def _asked(trigger: Action) -> ir.Value:
 
 
 def _check(trigger: Action) -> None:
-    """Reports what would be left out: options and settings that nothing here carries out."""
+    """Reports options and settings that have no effect here."""
     known = {name.lower() for name in forms.OBJECT_FIELDS["trigger"]}
     for entry in trigger.fields:
         if entry.name.lower() not in known:
@@ -196,7 +196,7 @@ def _split_on(trigger: Action) -> ir.Value | None:
 
 
 def _concurrency(trigger: Action) -> tuple[int | None, int]:
-    """How many runs there may be at once, and how many may wait for that."""
+    """Returns how many runs there may be at once, and how many may wait for that."""
     runs, waiting = (_number(trigger, name) for name in ("runs", "maximumWaitingRuns"))
     if "singleinstance" in trigger.options:
         runs = 1
@@ -231,10 +231,10 @@ _PARTS: Final = {
 def _recurrence(
     trigger: Action, value: Value | None, given: dict[str, Value | None]
 ) -> dict[str, Json]:
-    """Raises ValueError, with the reason, for one that is not carried out.
+    """Returns a schedule; raises ValueError, with the reason, if Whorl does not support it.
 
-    What it has of parameters alone is as they are `given`, for nobody gives them to the clock. A
-    sliding window follows the one before, and is dealt with once it has ended, and a delay.
+    Parameters have their `given` values, because a schedule passes no inputs. A sliding window
+    follows the one before. Its run begins after the end of the window, and a delay.
     """
     if not isinstance(value, Mapping):
         raise ValueError("it has no recurrence")

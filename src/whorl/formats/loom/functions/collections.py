@@ -103,9 +103,9 @@ def _searched(text: str) -> str:
 
 
 def _recased(text: str, case: Callable[[str], str]) -> str:
-    """Change the case as .NET does without a culture, character by character.
+    """Changes the case as .NET does without a culture, character by character.
 
-    An ß stays, and so do positions; a Turkish ı or İ is no form of another letter.
+    An ß stays, and so do positions; a Turkish ı or İ does not change.
     """
     if text.isascii():
         return case(text)
@@ -443,7 +443,7 @@ def _intersection(run: Run, collections: list[Value]) -> Value:
 
 
 def _distinct(items: list[Value]) -> dict[Hashable, Value]:
-    """Return the first of all items that are equal, by what they have in common."""
+    """Returns the first of each group of equal items, by a key that equal items share."""
     first: dict[Hashable, Value] = {}
     for item in items:
         first.setdefault(identity(item), item)
@@ -464,7 +464,7 @@ def _kind_of_all(function: str, collections: list[Value]) -> type:
 
 
 def _items(run: Run, collections: list[Value]) -> list[Value]:
-    """Return the items of all arrays; pays for comparing all that the collections hold."""
+    """Returns the items of all arrays; pays for comparing all items."""
     items: list[Value] = []
     for each in collections:
         run.weigh(each)
@@ -586,7 +586,7 @@ def _declared(run: Run, name: str, value: Value) -> Value:
 
 @lru_cache(maxsize=16)
 def condition_check(function: str, place: int) -> FunctionEntry:
-    """Return the function that lets booleans through, for the arguments of `and`, `or`, `if`."""
+    """Returns the function that accepts only booleans, for the arguments of `and`, `or`, `if`."""
     check = partial(arguments.boolean, function, place)
     return FunctionEntry(
         "function", "logical", function, lambda run, value: check(value), "the boolean", ("value",)

@@ -145,7 +145,7 @@ class _Reader:
         self.current = element.parent
 
     def _end_text(self, *, is_cdata: bool = False) -> None:
-        """Add the text that has come so far; what follows is in a CDATA section or not."""
+        """Adds the text that was collected so far and notes whether a CDATA section follows."""
         if self.pieces or self.is_cdata:
             text = "".join(self.pieces)
             # The list itself is the parser's handler, so it is emptied and not replaced.
@@ -331,7 +331,7 @@ _NARROW_AXES = frozenset(("child", "self", "attribute"))
 
 
 def select(run: Run, value: Value, path: Value) -> Value:
-    """Return what an expression gives: elements in envelopes, texts as strings, or one value."""
+    """Returns the result of an XPath: elements in envelopes, texts as strings, or one value."""
     if not is_xml(value):
         raise wrong("xpath", 0, "be an XML object", value)
     expression = text("xpath", 1, path)
@@ -387,7 +387,7 @@ def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | s
 
 
 def _counted(document: Node) -> tuple[list[Node], int, int]:
-    """Return the elements in their order, how many nodes there are and how deep they lie."""
+    """Returns the elements in their order, the number of nodes and their depth."""
     elements: list[Node] = []
     nodes = depth = 1
     waiting = [(child, 1) for child in reversed(document.children)]
@@ -402,10 +402,10 @@ def _counted(document: Node) -> tuple[list[Node], int, int]:
 
 
 def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
-    """Pay for the most that an expression may look at; return it with paths from the document.
+    """Pays for the most that an expression may visit; returns it with paths from the document.
 
-    For each step that goes wide a node is come to once more from each other node. What is inside
-    of brackets happens for each node before them; `around` says for how many.
+    Each step with a wide axis may reach every node from every other node. The content of brackets
+    runs for each node before them; `around` is their number.
     """
     nodes, depth, length = document
     if len(expression) > _SOURCE_MAX:
@@ -480,7 +480,7 @@ CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(arg
 
 
 def _parsed(function: str, value: Value, number: Made | None) -> Made:
-    """Return the number that a value says; refuse one that says none."""
+    """Returns the number that a value represents; raises if it represents none."""
     if number is None:
         reason = f"Could not parse {str(value)[:_SHOWN_MAX]} as {function}"
         raise not_valid(function, reason)
@@ -569,7 +569,7 @@ def _from_json(run: Run, value: Value) -> Value:
 
 
 def _object(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
-    """Of a key that is given twice the last value counts, at its place."""
+    """Returns an object; if a key occurs twice, its last value counts, at the first place."""
     properties: dict[str, Value] = {}
     for key, value in pairs:
         properties.pop(key, None)
@@ -606,7 +606,7 @@ def _calculate(function: str, kinds: Operations, run: Run, left: Value, right: V
 
 
 def _quotient(left: int, right: int) -> int:
-    """Divide and drop what is behind the point, as .NET does."""
+    """Divides and drops the fraction, as .NET does."""
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 

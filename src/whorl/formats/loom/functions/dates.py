@@ -1,7 +1,7 @@
-"""The date functions and their formats.
+"""The date functions and their formats. Now is the scope's `$now`, so replays give the same dates.
 
-Now is what the scope says under `$now`, so a replay gives the same dates. A result is in the round-
-trip format unless another is asked for, and ends in `Z` if the input was in UTC or had an offset.
+A result is in the round-trip format unless an argument names another one. It ends in `Z` if the
+input was in UTC or had an offset.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FIXED = {
 
 
 def _pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
-    """Return the pattern that a format stands for, and the culture that it is written in."""
+    """Returns the pattern and the culture of a format."""
     if len(form) > _FORMAT_MAX:
         raise EvaluationError(f"a date format has at most {_FORMAT_MAX} characters")
     if len(form) != 1:
@@ -88,7 +88,7 @@ def _literal(piece: re.Match[str]) -> str:
 
 
 def _names(culture: Culture) -> dict[str, tuple[str, ...]]:
-    """The names that letters of a pattern stand for."""
+    """Returns the names that letters of a pattern represent."""
     return {
         "ddd": culture.short_days,
         "dddd": culture.days,
@@ -104,7 +104,7 @@ _CLOCK = {"H": (DAY, HOUR), "m": (HOUR, MINUTE), "s": (MINUTE, SECOND)}
 
 
 def _written(letters: str, moment: Moment, culture: Culture) -> str:
-    """What letters of a pattern stand for."""
+    """Returns the text that letters of a pattern represent."""
     letter, count, time = letters[0], len(letters), moment.time
     if letter in _CLOCK:
         whole, unit = _CLOCK[letter]
@@ -204,7 +204,7 @@ _OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\s*\Z", re.IGNORECASE)
 
 
 def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
-    """Read a date that is written by a pattern."""
+    """Reads a date by a pattern."""
     pattern, culture = _pattern_of(form, culture)
     own, english = _names(culture), _names(culture_of(""))
     # A microsecond is the least that is read.
@@ -229,7 +229,7 @@ def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
 
 
 def _moment(text: str, parts: dict[str, str | None], culture: Culture) -> Moment:
-    """Return the moment that the parts of a date say, in UTC where they have a zone."""
+    """Returns the moment of the parts of a date, in UTC if they have a zone."""
     year, name, zone, half = (parts.get(part) or "" for part in ("year", "month", "zone", "half"))
     if 0 < len(year) <= 2:
         # .NET reads two digits as a year from 1950 to 2049.
@@ -257,7 +257,7 @@ def _moment(text: str, parts: dict[str, str | None], culture: Culture) -> Moment
 
 
 def _month_number(name: str, culture: Culture) -> int:
-    """Return the number of a month by its name: the first without one, 0 for a name of none."""
+    """Returns the number of a month by its name: 1 without a name, 0 for an unknown name."""
     wanted = name.lower().rstrip(".")
     for names in (culture.months, culture.short_months):
         folded = [month.lower().rstrip(".") for month in names]
@@ -291,7 +291,7 @@ DATES = Family("date", moment=_read, zone=_zone)
 
 
 def _write(function: str, moment: Moment, form: Value, locale: Value = None) -> str:
-    """Write a result by the format that an argument says."""
+    """Writes a result in the format that an argument names."""
     culture = culture_of("en-US" if locale is None else text(function, None, locale))
     return format_moment(moment, "o" if form is None else text(function, None, form), culture)
 

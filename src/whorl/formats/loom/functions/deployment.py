@@ -1,7 +1,7 @@
 """The functions of deployment templates, beside those that they share with Logic Apps.
 
-A file is deployed nowhere: its subscription and tenant have ids of zeros, its resource group is
-called `local`. What only Azure can say (`reference`, `listKeys`, `newGuid`) is not among them.
+Files are not deployed: subscription and tenant have ids of zeros, the resource group is called
+`local`. Functions that only Azure can compute (`reference`, `listKeys`, `newGuid`) are missing.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _unique(run: Run, values: list[Value]) -> str:
 @DEPLOYMENT("resourceId(type, ...)", "the id of a resource in the resource group", _GROUP)
 @DEPLOYMENT("subscriptionResourceId(type, ...)", "the id of one in the subscription", _SUBSCRIPTION)
 def _resource_id(function: str, scope: str, run: Run, values: list[Value]) -> str:
-    """`/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name."""
+    """Returns `/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name."""
     parts = [text(function, min(place, 3), value) for place, value in enumerate(values)]
     space, *kinds = parts[0].split("/")
     names = [name for part in parts[1:] for name in part.split("/")]

@@ -1,25 +1,23 @@
-"""Functions that read the run. What they need, the scope says under these names:
+"""Functions that read the run. The scope holds the values that they need, by these names.
 
-| name | value |
-|---|---|
-| `$parameters`, `$variables` | objects: value by name |
-| `$actions` | object: record by action name; null for an action that has not run |
-| `$trigger` | the record of the trigger |
-| `$items`, `$iterations` | objects by loop name: the current item, the index from 0 |
-| `$item` | the item of the innermost loop |
-| `$scopes` | object by scope or loop name: array of the names of its actions |
-| `$loop` | object: the variables of the loops around, by name |
-| `$workflow` | `{id, name, type, location, tags, run: {id, name, type}}` |
-| `$action` | the record of the action that is being evaluated, for `action()` |
-| `$settings` | object: value by name |
-| `$call` | what a model wants of a tool, with its `arguments` |
-| `$callback_url` | what `listCallbackUrl()` gives |
-| `$now` | seconds since 1970 (date functions) |
-| `$seed` | a text (`guid`, `rand`) |
+`$parameters`, `$variables`: objects: value by name.
+`$actions`: object: record by action name; null for an action that has not run.
+`$trigger`: the record of the trigger.
+`$items`, `$iterations`: objects by loop name: the current item, the index from 0.
+`$item`: the item of the innermost loop.
+`$scopes`: object by scope or loop name: array of the names of its actions.
+`$loop`: object: the variables of the loops around, by name.
+`$workflow`: `{id, name, type, location, tags, run: {id, name, type}}`.
+`$action`: the record of the action that is being evaluated, for `action()`.
+`$settings`: object: value by name.
+`$call`: the tool call of a model, with its `arguments`.
+`$callback_url`: the result of `listCallbackUrl()`.
+`$now`: seconds since 1970 (date functions).
+`$seed`: a text (`guid`, `rand`).
 
 A record is `{name, status, inputs, outputs, code, error, startTime, endTime, ...}`; `outputs` of
-most actions is `{statusCode, headers, body}`. Names are found without regard to case. A name that
-the scope does not know is undefined, and the function that needs it says so.
+most actions is `{statusCode, headers, body}`. Case does not matter in names. A name that is not
+in the scope is undefined, and the function that needs it raises an error.
 """
 
 from __future__ import annotations
@@ -60,19 +58,19 @@ _FAILED = ("Failed", "TimedOut", "Cancelled")
     reads="$actions",
 )
 def _settled(run: Run, name: Value, function: Value) -> bool:
-    """Tell whether what a function reads of an action is no remainder of a failure."""
+    """Returns whether the value that a function reads is valid, not left by a failed action."""
     table = run.lookup("$actions")
     record = table.get(find_key(table, str(name)) or "") if isinstance(table, dict) else None
     if not isinstance(record, dict) or record.get("status") not in _FAILED:
         return True
-    # How a call failed may be asked for; what it replied then is no result.
+    # The outputs of a failed call can be read; its body does not count as a result.
     return function != "body" and record.get("outputs") is not None
 
 
 def _named(
     function: str, place: str, noun: str, run: Run, name: Value, *, lenient: bool = False
 ) -> Value:
-    """Return the value of a name in one of the tables of the scope."""
+    """Returns the value of a name in one of the tables of the scope."""
     key = text(function, None, name)
     table = run.lookup(place)
     if isinstance(table, dict):
@@ -115,7 +113,7 @@ def _agent_parameter(run: Run, name: Value) -> Value:
 
 
 def _record(function: str, run: Run, name: Value) -> Value:
-    """Return the record of an action, or of the trigger where it bears the name."""
+    """Returns the record of an action, or of the trigger if it has that name."""
     records = run.lookup("$actions")
     if isinstance(records, dict) and isinstance(name, str) and name in records:
         return records[name]
@@ -185,12 +183,12 @@ for _signature, _call, _doc, _place in (
 
 
 def _body_of(given: Value) -> Value:
-    """Return the body of outputs; an action such as Compose has outputs of any kind and none."""
+    """Returns the body of outputs; outputs of an action such as Compose may have any type."""
     return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
 def _scoped(function: str, place: str, run: Run, part: Value = None) -> Value:
-    """Return what the scope says under a name, or a part of it; raise where it says nothing."""
+    """Returns a value of the scope by name, or a part of it; raises if there is no such value."""
     value = run.lookup(place)
     if value is UNDEFINED:
         raise EvaluationError(
@@ -223,7 +221,7 @@ for _signature, _call, _doc, _place in _SCOPED:
 
 
 def _content(run: Run, function: str, action: list[Value], key: str) -> Value:
-    """Return what the body of an action, or else of the trigger, has under a key."""
+    """Returns the value of a key in the body of an action, or else of the trigger."""
     if action:
         given = _body(function, False, run, action[0])
     else:
@@ -281,32 +279,32 @@ for _signature, _call, _doc in _PARTS:
 
 
 def value_at(value: Value, *keys: str) -> Value:
-    """What stands at the end of a path of keys; null where there is no such."""
+    """Returns the value at the end of a path of keys, or null."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def agent_calls(run: Run, asked: str) -> list[Value]:
-    """The tools that a model wants."""
+    """Returns the tool calls that a model asks for."""
     calls = value_at(fact(run, asked), "calls")
     return calls if isinstance(calls, list) else []
 
 
 def agent_done(run: Run, asked: str) -> Value:
-    """Whether a model wants no tool."""
+    """Returns whether a model asks for no tool."""
     return not agent_calls(run, asked)
 
 
 def agent_tool(run: Run, agent: str, call: str) -> Value:
-    """The tool that is called, behind the agent that has it."""
+    """Returns the name of the called tool, after the agent that has it."""
     wanted = fact(run, call)
     name = value_at(wanted, "name") if value_at(wanted, "error") is None else ""
     return f"{fact(run, agent)}/{name}"
 
 
 def agent_result(run: Run, call: str, tool: str) -> Value:
-    """What became of a call, for the model that made it."""
+    """Returns the result of a tool call, for the model that made it."""
     wanted, record = fact(run, call), record_of(run, tool)
     entry: dict[str, Value] = {"role": "tool", "id": value_at(wanted, "id")}
     if (error := value_at(wanted, "error")) is not None:
@@ -317,7 +315,7 @@ def agent_result(run: Run, call: str, tool: str) -> Value:
 
 
 def agent_turns(run: Run, turns: str, names: list[str]) -> Value:
-    """What was said so far, with what the model said last and what its tools gave."""
+    """Returns the conversation so far, with the model's last message and its tools' results."""
     asked, used, result = names
     before, results = fact(run, turns), fact(run, used)
     assert isinstance(before, list)
@@ -328,7 +326,7 @@ def agent_turns(run: Run, turns: str, names: list[str]) -> Value:
 
 
 def agent_after(run: Run, agent: str, asked: str, handovers: Value) -> Value:
-    """The agent that goes on: the last one that was handed over to, or the same."""
+    """Returns the agent that continues: the last one of a handover, or the same one."""
     own = fact(run, agent)
     assert isinstance(handovers, dict)
     calls = [call for call in agent_calls(run, asked) if value_at(call, "error") is None]
@@ -337,7 +335,7 @@ def agent_after(run: Run, agent: str, asked: str, handovers: Value) -> Value:
 
 
 def agent_outputs(run: Run, results: Value, asked: str) -> Value:
-    """What an agent gives: its last words, and how often it was asked."""
+    """Returns the outputs of an agent: its last message, and the number of calls."""
     reply, count = value_at(results, asked), value_at(results, "loop", "iterations")
     words = reply.get("content") if isinstance(reply, dict) else reply
     return {"body": words, "lastAssistantMessage": words, "iterations": count}
@@ -348,7 +346,7 @@ _QUOTED = (",", '"', "\n", "\r")
 
 
 def parsed(run: Run, answer: Value) -> Value:
-    """An answer that is a JSON object or array as that, and any other as it is."""
+    """Returns the parsed answer if it is a JSON object or array, and any other answer unchanged."""
     if not isinstance(answer, str):
         return answer
     inner = answer.strip()
@@ -363,7 +361,7 @@ def parsed(run: Run, answer: Value) -> Value:
 
 
 def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
-    """JSON content, parsed where it is a text, and checked against its schema."""
+    """Returns JSON content, parsed if it is a text, and checked against its schema."""
     content, schema = value_at(inputs, "content"), value_at(inputs, "schema")
     if arguments.is_envelope(content):
         content = arguments.content_bytes(run, content).decode("utf-8-sig", "replace")
@@ -380,7 +378,7 @@ def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
 
 
 def _fault_text(misfit: SchemaError) -> str:
-    """What does not fit a schema, in the words of Logic Apps where it has some."""
+    """Returns how a value violates its schema, in the words of Logic Apps if there are any."""
     words = misfit.words
     if misfit.rule == "required":
         words = f"Required properties are missing from object: {misfit.wanted[0]}"
@@ -393,7 +391,7 @@ def _fault_text(misfit: SchemaError) -> str:
 
 
 def http_outputs(run: Run, reply: Value) -> Value:
-    """The reply of a web service as outputs; content that is no JSON and no text is wrapped."""
+    """Returns the reply of a web service as outputs; content other than JSON or text is wrapped."""
     if not isinstance(reply, dict) or "status" not in reply:
         return {"statusCode": 200, "body": reply}
     headers, body, is_coded = reply.get("headers"), reply.get("body"), "encoding" in reply
@@ -414,7 +412,7 @@ def http_outputs(run: Run, reply: Value) -> Value:
 
 
 def unfolded(run: Run, wrapped: dict[str, Value]) -> Value:
-    """Content with the values of a form, or the parts of a message, where it is such."""
+    """Returns content with the values of a form, or the parts of a multipart message."""
     written = str(wrapped["$content-type"])
     kind, content = written.partition(";")[0].strip().lower(), arguments.content_bytes(run, wrapped)
     if kind == "application/x-www-form-urlencoded":
@@ -426,7 +424,7 @@ def unfolded(run: Run, wrapped: dict[str, Value]) -> Value:
 
 
 def transformed(run: Run, made: Value) -> Value:
-    """What a map made: XML or HTML as content of its type, and a text as it is."""
+    """Returns the result of a map: XML or HTML as content of its type, and a text unchanged."""
     if not isinstance(made, dict) or not isinstance(text := made.get("text"), str):
         return made
     kind = {"xml": "application/xml", "html": "text/html"}.get(str(made.get("method")))
@@ -434,7 +432,7 @@ def transformed(run: Run, made: Value) -> Value:
 
 
 def trigger_body(run: Run, body: Value, given: Value) -> Value:
-    """What a run was started with: its body, or else the fields that it was given."""
+    """Returns the input of a run: its body, or else its other fields."""
     if body is not None and body is not UNDEFINED:
         return unfolded(run, body) if arguments.is_envelope(body) else parsed(run, body)
     if not isinstance(given, dict):
@@ -444,12 +442,12 @@ def trigger_body(run: Run, body: Value, given: Value) -> Value:
 
 
 def joined(run: Run, inputs: dict[str, Value]) -> Value:
-    """The items of an array as one text."""
+    """Returns the items of an array as one text."""
     return join(run, inputs.get("from"), inputs.get("joinWith"))
 
 
 def table_of(run: Run, inputs: dict[str, Value]) -> str:
-    """An array of objects as a table, in HTML or CSV."""
+    """Returns an array of objects as a table, in HTML or CSV."""
     rows = inputs.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise EvaluationError(f"a table needs an array of objects, not {kind_of(rows)}")
@@ -488,14 +486,14 @@ _FAILED_FROM = 400
 
 
 def fact(run: Run, name: str) -> Value:
-    """What the scope says under a name that no expression can spell; null where it says nothing."""
+    """Returns the scope's value of a name that no expression can spell, or null."""
     assert isinstance(name, str)
     value = run.lookup(name)
     return None if value is UNDEFINED else value
 
 
 def last_of(run: Run, results: Value, ends: Ends) -> Value:
-    """The result of the first of these actions that has one, among the results of a block."""
+    """Returns the first result that exists of these actions, among the results of a block."""
     for place, (name, bare) in enumerate(ends):
         value = value_at(results, name)
         status = None if bare else value_at(value, "statusCode")
@@ -509,9 +507,9 @@ def last_of(run: Run, results: Value, ends: Ends) -> Value:
 
 
 def own_result(run: Run, ends: Ends) -> Value:
-    """The result of the iteration that is just ending, or what kind it is of.
+    """Returns the result of the iteration that is just ending, or a short description of it.
 
-    It is told after each iteration, so one that grows with the loop must not be told whole.
+    It is recorded after each iteration, so a result that grows with the loop is shortened.
     """
     result = last_of(run, {name: fact(run, name) for name, _ in ends}, ends)
     if isinstance(result, str):
@@ -524,31 +522,31 @@ def own_result(run: Run, ends: Ends) -> Value:
 
 
 def last_before(run: Run, place: str, ends: Ends) -> Value:
-    """The result of the iteration before."""
+    """Returns the result of the iteration before."""
     return last_of(run, fact(run, place), ends)
 
 
 def milliseconds(run: Run, place: str) -> Value:
-    """A time in milliseconds since 1970."""
+    """Returns a time in milliseconds since 1970."""
     seconds = fact(run, place)
     return int(seconds * 1_000) if isinstance(seconds, int | float) else None
 
 
 def taken_of(run: Run, results: Value, cases: Value) -> Value:
-    """The result of the last action of the branch that was taken; null where none was."""
+    """Returns the result of the last action of the chosen branch; null if no branch was chosen."""
     name = value_at(results, "branch")
     taken = value_at(cases, name) if isinstance(name, str) else None
     return last_of(run, results, taken) if isinstance(taken, list) else None
 
 
 def results_of(run: Run, results: Value, bare: Value) -> Value:
-    """The results of all actions of a scope, by name."""
+    """Returns the results of all actions of a scope, by name."""
     assert isinstance(bare, dict)
     return {name: _unwrapped(value_at(results, name), is_bare) for name, is_bare in bare.items()}
 
 
 def each_last(run: Run, items: Value, ends: Ends) -> Value:
-    """The result of the last action, for each item."""
+    """Returns the result of the last action, for each item."""
     if not isinstance(items, list):
         return None
     run.spend(len(items))
@@ -556,17 +554,17 @@ def each_last(run: Run, items: Value, ends: Ends) -> Value:
 
 
 def final_of(run: Run, ends: Ends) -> Value:
-    """The result of the last action of the run."""
+    """Returns the result of the last action of the run."""
     return last_of(run, {name: record_of(run, name).get("outputs") for name, _ in ends}, ends)
 
 
 def response_of(run: Run, names: list[str]) -> Value:
-    """The body of the response that came first."""
+    """Returns the body of the first response."""
     return _unwrapped(_first_response(run, names), False)
 
 
 def response_part(run: Run, names: list[str], part: str) -> Value:
-    """Another part of the response that came first."""
+    """Returns another part of the first response."""
     outputs = _first_response(run, names)
     if not isinstance(outputs, dict):
         return None
@@ -574,7 +572,7 @@ def response_part(run: Run, names: list[str], part: str) -> Value:
 
 
 def tracking_of(run: Run, name: str) -> Value:
-    """What whoever started a run calls it, or else its name."""
+    """Returns the run's tracking id, which its caller may give, or else its name."""
     given = fact(run, name)
     return value_at(fact(run, "$workflow"), "run", "name") if given is None else given
 
@@ -587,7 +585,7 @@ def _first_response(run: Run, names: list[str]) -> Value:
 
 
 def answered_once(run: Run, response: Value, others: list[str]) -> Value:
-    """A response, unless another one was sent before."""
+    """Returns a response; raises if another one was sent before."""
     for name in others:
         if record_of(run, name).get("status") == "Succeeded":
             raise EvaluationError(
@@ -598,18 +596,18 @@ def answered_once(run: Run, response: Value, others: list[str]) -> Value:
 
 
 def called_status(run: Run, outputs: Value) -> Value:
-    """The status code of a workflow that was called: its response's, or 200."""
+    """Returns the status code of a called workflow: that of its response, or 200."""
     code = value_at(outputs, "statusCode")
     return code if isinstance(code, int) else 200
 
 
 def returned(run: Run, value: Value) -> Value:
-    """What code gives: a body, whose fields are outputs as well, since files read both."""
+    """Returns the result of code as a body whose fields are also outputs: files read both."""
     return (value if isinstance(value, dict) else {}) | {"body": value}
 
 
 def main_of(run: Run, outputs: Value) -> Value:
-    """The first output of a workflow that was called."""
+    """Returns the first output of a called workflow."""
     return next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
 
 
@@ -623,18 +621,18 @@ def _unwrapped(value: Value, bare: Value) -> Value:
 
 
 def appended(run: Run, sets: Value, name: str) -> Value:
-    """The item that was put at the end of a variable."""
+    """Returns the item that was appended to a variable."""
     items = value_at(sets, name)
     return items[-1] if isinstance(items, list) and items else None
 
 
 def given_of(run: Run, names: list[str]) -> dict[str, Value]:
-    """The names among these that the run was given something for, with it."""
+    """Returns those of the names for which the run received a value, with the value."""
     return {name: value for name in names if (value := fact(run, name)) is not None}
 
 
 def given_beside(run: Run, place: str, names: list[str]) -> Value:
-    """A table of the scope with those of the names that the run was given something for."""
+    """Returns a table of the scope, with the values that the run received for these names."""
     table = fact(run, place)
     assert isinstance(table, dict)
     return table | given_of(run, names)

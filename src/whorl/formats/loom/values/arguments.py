@@ -42,12 +42,12 @@ _TYPE_NAMES: tuple[tuple[type | UnionType, str], ...] = (
 
 
 def type_name(value: Value) -> str:
-    """Name the type of a value as Logic Apps does."""
+    """Returns the name of a value's type in Logic Apps."""
     return next((name for kind, name in _TYPE_NAMES if isinstance(value, kind)), "Object")
 
 
 def wrong(function: str, place: int | None, wanted: str, value: Value) -> EvaluationError:
-    """Say that the argument at a place (None if it is the only one) is not what it has to be."""
+    """Returns the error of an argument of the wrong type; without a place it is the only one."""
     which = "parameter" if place is None else f"{_ORDINALS[min(place, 3)]} parameter"
     return EvaluationError(
         f"The template language function {function!r} expects its {which} to {wanted}. "
@@ -56,17 +56,17 @@ def wrong(function: str, place: int | None, wanted: str, value: Value) -> Evalua
 
 
 def not_valid(function: str, reason: str) -> EvaluationError:
-    """Say that the arguments have the right types and wrong values."""
+    """Returns the error of arguments with the right types and wrong values."""
     return EvaluationError(f"The template language function {function!r} failed: {reason}")
 
 
 def is_number(value: Value) -> bool:
-    """Tell whether a value is a number; a boolean is none."""
+    """Returns whether a value is a number; a boolean does not count."""
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _checker(kind: type | UnionType, wanted: str) -> Check:
-    """Return the check that an argument (of a function, at a place) is of a type."""
+    """Returns the check that an argument (of a function, at a place) is of a type."""
     refused = () if kind is bool else bool
 
     def check(function: str, place: int | None, value: Value) -> Value:
@@ -104,14 +104,14 @@ _CHECKS: dict[str, Check] = {
 
 
 def within_integers(function: str, result: int) -> int:
-    """Return an integer of 64 bits; refuse one that does not fit."""
+    """Returns an integer of 64 bits; raises if it does not fit."""
     if -INTEGER_MAX <= result < INTEGER_MAX:
         return result
     raise not_valid(function, "the result is an integer beyond 64 bits")
 
 
 def find_key(properties: Mapping[str, Value], name: str) -> str | None:
-    """Return the key that a name means: itself, or the first that differs in case only."""
+    """Returns the key that a name means: itself, or the first that differs in case only."""
     if name in properties:
         return name
     folded = name.lower()
@@ -119,9 +119,9 @@ def find_key(properties: Mapping[str, Value], name: str) -> str | None:
 
 
 class Family:
-    """Declares the functions of one family, as a decorator of what they call.
+    """Declares the functions of one family, as a decorator.
 
-    A signature such as `take(list:array, count?:int)` also says what its arguments have to be.
+    A signature such as `take(list:array, count?:int)` also defines the types of its arguments.
     """
 
     def __init__(self, name: str, **checks: Check) -> None:
@@ -173,7 +173,7 @@ def _collected(call: Callable[..., Value], run: Run, *given: Value) -> Value:
 def _checked(
     name: str, call: Callable[..., Value], checks: list[tuple[Check | None, bool]]
 ) -> Callable[..., Value]:
-    """Return a call that checks its arguments first; an optional one may be null."""
+    """Returns a call that checks its arguments first; an optional one may be null."""
     kept = [(at, check, optional) for at, (check, optional) in enumerate(checks) if check]
     _, only, is_optional = kept[0]
     if len(checks) == 1 and not is_optional:
@@ -193,7 +193,7 @@ _SHOWN_MAX = 20
 
 
 def strict_item(value: Value, key: Value) -> Value:
-    """Return `value[key]`, or say what there is instead."""
+    """Returns `value[key]`, or raises an error that names the existing keys."""
     missing = object()
     item = forgiving_item(value, key, missing)
     if item is not missing:
@@ -215,7 +215,7 @@ def strict_item(value: Value, key: Value) -> Value:
 
 
 def forgiving_item(value: Value, key: Value, missing: Value = None) -> Value:
-    """Return `value?[key]`: null where it is missing."""
+    """Returns `value?[key]`: null if it is missing."""
     if isinstance(value, dict) and isinstance(key, str):
         own = find_key(value, key)
         return missing if own is None else value[own]
@@ -234,7 +234,7 @@ def _written(key: Value) -> str:
 
 
 def same(run: Run, left: Value, right: Value) -> bool:
-    """Tell whether two values are equal; the text `true` equals true, as in JSON."""
+    """Returns whether two values are equal; the text `true` equals true, as in JSON."""
     if isinstance(left, str) and isinstance(right, str):
         run.spend(min(len(left), len(right)) >> 8)
         return left == right
@@ -247,14 +247,14 @@ def same(run: Run, left: Value, right: Value) -> bool:
 
 
 def _as_boolean(value: Value) -> Value:
-    """Return what a value is beside a boolean: by Microsoft's documentation, 1 equals true."""
+    """Returns a value as a boolean for comparison: by Microsoft's documentation, 1 equals true."""
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
     return {"true": True, "false": False}.get(value) if isinstance(value, str) else None
 
 
 def identity(value: Value) -> Hashable:
-    """Return what two values have in common if they are equal; the value has been measured."""
+    """Returns a key that equal values share; the caller has measured the value."""
     if isinstance(value, list):
         return ("array", tuple([identity(item) for item in value]))
     if isinstance(value, dict):
@@ -313,20 +313,20 @@ def content_text(run: Run, value: dict[str, Value]) -> str:
 
 
 def decode_text(content: bytes, encoding: str) -> str:
-    """Decode bytes; what is not text in that encoding becomes U+FFFD."""
+    """Decodes bytes; invalid ones become U+FFFD."""
     text = content.decode(encoding, "replace")
     return text.removeprefix("\ufeff") if encoding == "utf-8" else text
 
 
 def charset(content_type: str) -> str:
-    """Return the Python name of the encoding that a content type gives, UTF-8 if none."""
+    """Returns the Python name of the encoding of a content type, UTF-8 if it has none."""
     if any("=" not in parameter for parameter in content_type.split(";")[1:]):
         raise EvaluationError(f"the content type {content_type!r} is not valid")
     return charset_named(["utf-8", *_parameter(content_type, "charset")][-1].lower())
 
 
 def _parameter(content_type: str, name: str) -> list[str]:
-    """Return the values that a content type gives for a parameter."""
+    """Returns the values that a content type has for a parameter."""
     pairs = (parameter.partition("=") for parameter in content_type.split(";")[1:])
     return [value.strip().strip('"') for key, _, value in pairs if key.strip().lower() == name]
 
@@ -347,7 +347,7 @@ def to_units(text: str) -> str:
 
 
 def of_units(units: str) -> str:
-    """Return the text of some units; what is left of a character that was cut is U+FFFD."""
+    """Returns the text of some units; a character that was cut becomes U+FFFD."""
     if units.isascii() or _SURROGATE.search(units) is None:
         return units
     return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -358,7 +358,7 @@ def encode(content: bytes) -> str:
 
 
 def decode(run: Run, text: str) -> bytes:
-    """Read base64, white space aside."""
+    """Reads base64, ignoring white space."""
     run.check_text(len(text), "base64")
     compact = "".join(text.split())
     if not _BASE64.match(compact) or len(compact) % 4:
@@ -373,7 +373,7 @@ _NOT_IN_NAME = re.compile(rf"[^{_NAME_START}\-.0-9\u00b7\u0300-\u036f]")
 
 
 def encode_name(name: str) -> str:
-    """Return a name that XML allows: other characters become `_x0020_`."""
+    """Returns a name that XML allows: other characters become `_x0020_`."""
     encoded = _NOT_IN_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
     if encoded and not re.match(f"[{_NAME_START}]", encoded):
         encoded = f"_x{ord(encoded[0]):04X}_{encoded[1:]}"
@@ -381,7 +381,7 @@ def encode_name(name: str) -> str:
 
 
 def decode_name(name: str) -> str:
-    """Return the name that `encode_name` was given."""
+    """Returns the name from which `encode_name` made this one."""
     decoded = re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
     return well_formed(decoded)
 
@@ -487,7 +487,7 @@ def float_text(number: float) -> str:
 
 
 def pay(run: Run, value: Value) -> Value:
-    """Pay for the length of a value; numbers without end are values here."""
+    """Pays for the length of a value; infinite numbers are values here."""
     if isinstance(value, str):
         if len(value) > 63:
             run.check_text(len(value), "expression")
@@ -497,7 +497,7 @@ def pay(run: Run, value: Value) -> Value:
 
 
 def to_plain_json(value: Value, limits: Limits) -> Json:
-    """Turn a result into JSON: a decimal becomes a float, a float without end its name."""
+    """Turns a result into JSON: a decimal becomes a float, an infinite float its name."""
     if not isinstance(value, list | dict | float | Decimal):
         return to_result(value, limits)
     if isinstance(value, list | dict):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Culture:
-    """The marks of numbers, the names of days and months, and the usual forms of dates."""
+    """The marks of numbers, the names of days and months, and the usual formats of dates."""
 
     point: str
     group: str
@@ -129,7 +129,7 @@ _NAMES = {
 
 @lru_cache(maxsize=64)
 def culture_of(locale: str) -> Culture:
-    """Return the culture of a locale such as `de-DE`; the empty one belongs to no country."""
+    """Returns the culture of a locale such as `de-DE`; the empty one is the invariant culture."""
     name = locale.lower().replace("_", "-")
     language = name.partition("-")[0].replace("no", "nb") if locale else "en"
     if language not in _NAMES:
@@ -164,7 +164,7 @@ def _pattern(point: str, group: str, exponent: bool, trailing: bool) -> re.Patte
 def _read_digits(
     text: str, culture: Culture, *, exponent: bool = True, trailing: bool = True
 ) -> str | None:
-    """Return a number in the writing of Python, or None if the text is no number."""
+    """Returns a number in the notation of Python, or None if the text does not hold a number."""
     if len(text) > _DIGITS_MAX:
         return None
     match = _pattern(culture.point, culture.group, exponent, trailing).match(text)
@@ -178,7 +178,7 @@ def _read_digits(
 
 
 def read_float(text: str, culture: Culture, *, trailing: bool = True) -> float | None:
-    """Return the float that a text says, or None; too large a number is infinite."""
+    """Returns the float of a text, or None; too large a number is infinite."""
     word = text.strip().lower()
     if word in ("nan", "+nan", "-nan"):
         return math.nan
@@ -189,7 +189,7 @@ def read_float(text: str, culture: Culture, *, trailing: bool = True) -> float |
 
 
 def read_decimal(text: str, culture: Culture) -> Decimal | None:
-    """Return the decimal that a text says with its places, or None."""
+    """Returns the decimal of a text with its places, or None."""
     digits = _read_digits(text, culture, exponent=False)
     if digits is None:
         return None
@@ -248,13 +248,13 @@ def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
 
 
 def _rounded(number: Decimal, places: int | None, usual: int = 2) -> str:
-    """Write the size of a number with so many decimal places, halves away from zero."""
+    """Writes the absolute value of a number with some decimal places, rounding halves up."""
     quantum = Decimal(1).scaleb(-(usual if places is None else places))
     return format(abs(number).quantize(quantum, context=_EXACT), "f")
 
 
 def _grouped(number: Decimal, places: int | None, culture: Culture) -> str:
-    """Write the size of a number with the marks of a culture."""
+    """Writes the absolute value of a number with the marks of a culture."""
     whole, _, decimals = _rounded(number, places).partition(".")
     parts = [whole[max(0, end - 3) : end] for end in range(len(whole), 0, -3)]
     return culture.group.join(reversed(parts)) + (f"{culture.point}{decimals}" if decimals else "")
@@ -321,7 +321,7 @@ def _fill_picture(number: Decimal, form: str, culture: Culture) -> str:
 
 
 def _shown(piece: str) -> str:
-    """What a piece of a picture that is no digit stands for."""
+    """Returns the text for a piece of a picture, or "" if the piece is a digit or a mark."""
     if piece in ("0", "#", ".", ","):
         return ""
     if len(piece) == 1:
@@ -350,14 +350,14 @@ class Moment:
 
     @property
     def time(self) -> int:
-        """The ticks since midnight."""
+        """Returns the ticks since midnight."""
         return self.ticks % DAY
 
     def plus(self, ticks: int) -> Moment:
         return Moment(checked(self.ticks + ticks), self.utc)
 
     def plus_months(self, months: int) -> Moment:
-        """Return the same day some months later, or the last one that the month has."""
+        """Returns the same day some months later, or the last day of that month."""
         day = self.date
         count = day.year * 12 + day.month - 1 + months
         year, month = count // 12, count % 12 + 1
@@ -368,7 +368,7 @@ class Moment:
 
 
 def checked(ticks: int) -> int:
-    """Return ticks that are a date; refuse others."""
+    """Returns ticks that are a valid date; raises otherwise."""
     if 0 <= ticks < TICKS_MAX:
         return ticks
     raise _beyond()
@@ -379,12 +379,12 @@ def _beyond() -> EvaluationError:
 
 
 def from_epoch(seconds: float) -> Moment:
-    """Return the moment so many seconds after 1970 in UTC, to the microsecond."""
+    """Returns the moment so many seconds after 1970 in UTC, to the microsecond."""
     return Moment(checked(_EPOCH + round(seconds * 1_000_000) * 10), utc=True)
 
 
 def in_zone(moment: Moment, zone: ZoneInfo) -> Moment:
-    """Return what clocks in a zone show at a moment in UTC."""
+    """Returns the local time in a zone of a moment in UTC."""
     try:
         shown = _datetime(moment).replace(tzinfo=UTC).astimezone(zone)
     except OverflowError:
@@ -393,7 +393,7 @@ def in_zone(moment: Moment, zone: ZoneInfo) -> Moment:
 
 
 def from_zone(moment: Moment, zone: ZoneInfo) -> Moment:
-    """Return the moment in UTC at which clocks in a zone show this."""
+    """Returns the moment in UTC of a local time in a zone."""
     return Moment(checked(moment.ticks - _offset(_datetime(moment).replace(tzinfo=zone))), utc=True)
 
 
@@ -485,14 +485,14 @@ _DATABASE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){0,2}\Z")
 
 
 def windows_zone(name: str) -> list[str]:
-    """The names that databases have for a zone by its Windows name; none where it is no such."""
+    """Returns the names that databases have for a Windows zone; empty if it is unknown."""
     wanted = name.strip().lower()
     return next((zone.split() for key, zone in WINDOWS_ZONES.items() if key.lower() == wanted), [])
 
 
 @lru_cache(maxsize=256)
 def zone_named(name: str) -> ZoneInfo:
-    """Return a zone; case does not matter in Windows names."""
+    """Returns a zone; case does not matter in Windows names."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     windows = windows_zone(name)
