@@ -1,4 +1,4 @@
-"""Reads the folder that mcp-cli is configured by into sections of whorl.toml.
+"""Reads the configuration folder of mcp-cli into sections of whorl.toml.
 
 `config.yaml` names the others: settings, a file for each provider and each MCP server, folders of
 workflows. Keys of a provider stay names of variables.
@@ -52,7 +52,7 @@ class _Reading:
 
 
 def read_sections(files: ConfigurationFiles) -> Sections:
-    """The sections that a configuration stands for; raises UsageError W901 with the file."""
+    """Returns the sections of a configuration; raises UsageError W901 with the file."""
     reading = _Reading(files)
     root = _object(files, files.name)
     includes = _table(root.get("includes"))
@@ -112,7 +112,7 @@ def _table(value: object) -> Table:
 
 
 def _add(reading: _Reading, path: str, kind: str) -> None:
-    """A provider or a server that has a file of its own."""
+    """Adds a provider or a server that has its own file."""
     written, key = _object(reading.files, path), f"{kind}_name"
     interface = ("interface_type",) if kind == "provider" else ()
     _check(written, (*interface, key, "config"), path, f"a {kind}")
@@ -152,7 +152,7 @@ def _set_provider(reading: _Reading, path: str, name: str, kind: str, config: Ta
 
 
 def _variable_or_text(value: object) -> str:
-    """A key by the name of its variable, where it is one."""
+    """Returns the name of a key's variable, or the text itself."""
     text = value if isinstance(value, str) else ""
     named = _VARIABLE.fullmatch(text.strip())
     return f"env:{named[1] or named[2]}" if named else text
@@ -170,7 +170,7 @@ def _set_server(reading: _Reading, path: str, name: str, config: Table) -> None:
 
 
 def _defaults(reading: _Reading, settings: Table) -> Table:
-    """The provider of whatever names none, which also judges conditions."""
+    """Returns the default provider, which also judges conditions."""
     name = _table(settings.get("ai")).get("default_provider")
     if not isinstance(name, str) or name not in reading.providers:
         return {}
@@ -180,7 +180,7 @@ def _defaults(reading: _Reading, settings: Table) -> Table:
 
 
 def _folders(includes: Table, settings: Table) -> list[str]:
-    """Where workflows are, and skills: the part of a pattern before its first star."""
+    """Returns the folders of workflows and skills: the part of a pattern before its first star."""
     skills = _table(settings.get("skills")).get("skills_directory")
     workflows = str(includes.get("workflows") or "").partition("*")[0].rpartition("/")[0]
     named = (workflows, str(skills or "config/skills").rstrip("/"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 SEPARATOR = "---"
-# The names under which a loop's facts stand in its scope; no text of a workflow can spell them.
+# The names of a loop's facts in its scope; no text of a workflow can spell them.
 NUMBER, PREVIOUS, HISTORY = "loop:number", "loop:previous", "loop:history"
 
 _SHARES = {"unanimous": 1.0, "2/3": 2 / 3, "majority": 0.5}
@@ -28,12 +28,12 @@ _DECISIONS = frozenset(f"{_YES} NO REJECT REJECTED DENY DENIED".split())
 
 
 def variable(run: Run, name: Value) -> Value:
-    """The value of a name that an expression cannot spell."""
+    """Returns the value of a name that an expression cannot spell."""
     return run.lookup(text(name, "variable", "name"))
 
 
 def required(run: Run, value: Value, name: Value) -> Value:
-    """The value, which must be there."""
+    """Returns the value; raises if it is missing."""
     if value is UNDEFINED:
         advice = "give it as an input, or add a step of that name before this one"
         raise EvaluationError(f"variable {run.text(name)!r} is not set", help=advice)
@@ -41,7 +41,7 @@ def required(run: Run, value: Value, name: Value) -> Value:
 
 
 def left_over(run: Run, places: Value) -> dict[str, Value] | None:
-    """What a step warns of: variables that are not set, so that they were sent as written."""
+    """Returns a warning about variables that are not set and were sent as written, or None."""
     listed = places if isinstance(places, dict) else {}
     names = ", ".join(written for written, is_set in listed.items() if not is_set)
     message = f"{names} is not set: it was sent as it stands"
@@ -49,18 +49,18 @@ def left_over(run: Run, places: Value) -> dict[str, Value] | None:
 
 
 def is_true(run: Run, value: Value) -> bool:
-    """Whether a condition holds: its text is not empty, `false` or `0`."""
+    """Returns whether a condition holds: its text is not empty, `false` or `0`."""
     return run.text(value).strip().lower() not in ("", "false", "0")
 
 
 def main_output(run: Run, outputs: Value) -> str | None:
-    """The text of the first output of a workflow that was called; null where it gave none."""
+    """Returns the text of the first output of a called workflow; null if it has none."""
     output = next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
     return None if output is None else run.text(output)
 
 
 def joined(run: Run, outputs: Value) -> str:
-    """Outputs as one text."""
+    """Returns outputs as one text."""
     parts = [run.text(part) for part in outputs] if isinstance(outputs, list) else []
     whole_text = SEPARATOR.join(parts)
     run.read(whole_text, Run.pay)
@@ -68,7 +68,7 @@ def joined(run: Run, outputs: Value) -> str:
 
 
 def loop_state(run: Run) -> dict[str, Value]:
-    """What an iteration sees as `loop`: empty texts where nothing was before."""
+    """Returns the value of `loop` for an iteration; the first one sees empty texts."""
     previous = run.lookup(PREVIOUS)
     last = run.text(previous.get("output")) if isinstance(previous, dict) else ""
     history = run.lookup(HISTORY)
@@ -82,9 +82,9 @@ def loop_state(run: Run) -> dict[str, Value]:
 
 
 def items_in(run: Run, source: Value, most: Value) -> list[Value]:
-    """The items of a JSON array, of JSON lines or of plain lines, each with its place among them.
+    """Returns the items of a JSON array, of JSON lines or of plain lines, each with its index.
 
-    At most so many are taken.
+    The count is limited.
     """
     items = _parsed(run, source)
     if not items:
@@ -99,7 +99,7 @@ def items_in(run: Run, source: Value, most: Value) -> list[Value]:
 
 
 def _parsed(run: Run, source: Value) -> list[Value]:
-    """A JSON array, or else lines, which are JSON where all of them are; also in a code fence."""
+    """Parses a JSON array, or lines, which are JSON if all of them are; also in a code fence."""
     if isinstance(source, list):
         return source
     written = run.text(source).strip()
@@ -131,12 +131,12 @@ def _array(run: Run, written: str) -> list[Value] | None:
 
 
 def item_input(run: Run, given: Value, item: Value) -> str:
-    """What a workflow gets as its input for one item: a JSON object that holds it as `item`."""
+    """Returns the input of a workflow for one item: a JSON object that holds it as `item`."""
     return run.json_text((given if isinstance(given, dict) else {}) | {"item": item})
 
 
 def each_result(run: Run, results: Value) -> dict[str, Value]:
-    """What came of all items: the last output, all of them joined, and how many there are."""
+    """Returns the result of all items: the last output, all outputs joined, and their count."""
     listed = results if isinstance(results, list) else []
     outputs = [part.get("output") for part in listed if isinstance(part, dict)]
     return {
@@ -149,7 +149,7 @@ def each_result(run: Run, results: Value) -> dict[str, Value]:
 
 
 def merged(run: Run, below: Value, above: Value) -> dict[str, Value]:
-    """One object of two; the second one wins."""
+    """Merges two objects; the second one wins."""
     result = dict(below) if isinstance(below, dict) else {}
     if isinstance(above, dict):
         result |= above
@@ -158,7 +158,7 @@ def merged(run: Run, below: Value, above: Value) -> dict[str, Value]:
 
 
 def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) -> str:
-    """The answer that enough of the voters gave; raises where too few agree or answered."""
+    """Returns the answer of enough voters; raises if too few agree or answered."""
     if not isinstance(answers, list):
         raise EvaluationError(f"vote needs a list, not {kind_of(answers)}")
     given = [run.text(answer) for answer in answers if answer is not None]
@@ -182,7 +182,7 @@ def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) ->
 
 
 def _vote_of(answer: str) -> str:
-    """An answer as a vote: FAIL, SUCCESS, the decision that it begins with, or all of it."""
+    """Returns an answer as a vote: FAIL, SUCCESS, the decision at its beginning, or all of it."""
     upper = answer.upper()
     for word in ("FAIL", "SUCCESS"):
         if word in upper:
@@ -194,7 +194,7 @@ def _vote_of(answer: str) -> str:
 
 
 def _entry(call: Any) -> FunctionEntry:
-    """A function by its own name, with its parameters behind the run."""
+    """Returns the entry of a function: its own name, and its parameters after the run."""
     parameters = call.__code__.co_varnames[1 : call.__code__.co_argcount]
     borrows = call in (variable, required, main_output, joined)
     name = call.__name__

@@ -54,7 +54,7 @@ class McpCliReader:
     editing = "whorl.formats.mcp_cli.sketch:McpCliChanges"
 
     def claims(self, document: Document) -> bool:
-        """Whether the file has that schema, or lacks it and looks like such a file all the same."""
+        """Returns whether the file has that schema, or lacks one and looks like such a file."""
         root = document.root
         if not isinstance(root, Mapping):
             return False
@@ -115,13 +115,13 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
 
 
 def _env(env: Mapping) -> tuple[tuple[str, ir.Value], ...]:
-    """What a file sets, over what the caller's file set."""
+    """Returns the `env` of a file, which overrides the caller's."""
     pairs = ", ".join(f"{quoted(e.name)}: {quoted(text_of(e.value))}" for e in env)
     return (("env", ir.Expression("jinja", f"merged(env, {{{pairs}}})", LIBRARY)),)
 
 
 def _read_items(context: FileContext) -> list[Item]:
-    """The steps and loops in the order of the document, each name once."""
+    """Reads the steps and loops in the order of the document, each name once."""
     items: list[Item] = []
     for section in ("steps", "loops"):
         listed = context.root.get(section)
@@ -141,7 +141,7 @@ def _read_items(context: FileContext) -> list[Item]:
 
 
 def _named_once(context: FileContext, items: list[Item]) -> list[Item]:
-    """The items, of those with one name the first; reports the others, and what is no name."""
+    """Returns the items; of several with one name the first. Reports others and invalid names."""
     by_name: dict[str, Item] = {}
     for item in items:
         first = by_name.setdefault(item.name, item)
@@ -170,7 +170,7 @@ def _report_name(context: FileContext, name: Scalar, message: str, label: str) -
 
 
 def _find_order(file: ParsedFile, items: list[Item]) -> None:
-    """Computes the order of a file; reports what is not there."""
+    """Computes the order of a file; reports missing names."""
     known = file.texts.variables
     for item in items:
         mentioned = list(variables.names_in(item.fields))
@@ -207,7 +207,7 @@ def _read_needs(context: FileContext, item: Item, items: dict[str, Item]) -> set
 
 
 def _look_back(file: ParsedFile, items: list[Item], item: Item) -> None:
-    """Finds the loop that `loop.*` means: the last that it waits for, else the last before it."""
+    """Finds the loop of `loop.*`: the last one that the item waits for, else the last before it."""
     waits = file.waits[item.name]
     loops = [other for other in items if other.loop is not None and other is not item]
     earlier = items[: items.index(item)]

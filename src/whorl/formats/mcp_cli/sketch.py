@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class McpCliChanges(ListChanges):
-    """Fields can be set, steps removed and put into another order; the rest is edited as text."""
+    """The changes that work: set fields, remove and reorder steps; the rest is edited as text."""
 
     def orders(self, node: SketchNode) -> list[Keys]:
         found: list[Keys] = []

@@ -96,12 +96,12 @@ def find_workflow(context: FileContext, item: Item, value: Value | None) -> Call
 
 
 def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
-    """The files that a name may mean: the `name:` inside of them, with folders before it or not."""
+    """Returns the files for a name: their `name:` is it, with or without folders before it."""
     return [file.reference for file in _named_in(Names(files).around(base, _name_of, _TOP), name)]
 
 
 def _named_in(places: Iterable[list[NamedFile]], name: str) -> list[NamedFile]:
-    """The files in the nearest place that has any of a name, the whole name rather than its end."""
+    """Returns the files in the nearest place that match; whole names come before their ends."""
     for place in places:
         exact = [file for file in place if file.key == name]
         files = exact or [file for file in place if file.near and file.key.endswith(f"/{name}")]
@@ -111,7 +111,7 @@ def _named_in(places: Iterable[list[NamedFile]], name: str) -> list[NamedFile]:
 
 
 def _name_of(text: str, file: str) -> str:
-    """The name that a workflow of this format gives itself; nothing for another file."""
+    """Returns the `name:` of a workflow of this format; "" for another file."""
     try:
         root = parse(text, file, lenient=True).root if _SCHEMA in text else None
     except InvalidWorkflow:
@@ -121,7 +121,7 @@ def _name_of(text: str, file: str) -> str:
 
 
 def _report_missing(context: FileContext, item: Item, file: str, value: Value) -> None:
-    """Reports that no workflow has a name, with the nearest one, or where one would be found."""
+    """Reports that no workflow has a name, with the nearest name, or the folder to put it in."""
     name = text_of(value)
     files = [file for place in context.files.named(_name_of, value.span) for file in place]
     elsewhere = next((file.key for file in files if file.name == name), "")
@@ -137,10 +137,10 @@ def _report_missing(context: FileContext, item: Item, file: str, value: Value) -
 def call_inputs(
     file: ParsedFile, item: Item, called: Called | None, given: Value | None, input_: str = ""
 ) -> ir.Fields:
-    """The inputs of a call: each key of `with`, and what every workflow sees.
+    """Returns the inputs of a call: each key of `with`, and the inputs that every workflow has.
 
-    Where `with` names no input, that is all of `with` as one text, or the expression `input_`; for
-    an item it is a JSON object with all of `with`, and the item.
+    If `with` names no input, that is all of `with` as one text, or the expression `input_`; for an
+    item it is a JSON object with all of `with`, and the item.
     """
     strict, owner, span = item.loop is not None, item.words, item.key.span
     view = View(item, inside=item) if strict else file.view(item)
@@ -177,7 +177,7 @@ def call_inputs(
     return ir.Fields(tuple(entries.items()))
 
 
-# Steps that ask a model, or several that must agree; who is asked, and what all steps share.
+# Steps that ask a model, or several that must agree; their models, and settings of all steps.
 
 # How often a model may call tools before it must answer, where the file does not say.
 TURNS = 10
@@ -186,7 +186,7 @@ WORKERS = 3
 RETRIES = 3
 # Where the text of a skill is, seen from the file, its project or one of its folders.
 _SKILL_FILES = ("config/skills/{}/SKILL.md", "skills/{}/SKILL.md", "{}/SKILL.md")
-# The name of what is a server elsewhere, and here is what the model is told.
+# A name that means a server elsewhere, and here a text for the model.
 _SKILL_SERVICE = "skills"
 # Fields of a step that have no effect: why, and what to write instead.
 UNUSED = {
@@ -198,7 +198,7 @@ UNUSED = {
 def _first(
     layers: Iterable[Mapping], name: str, read: Callable[[Value | None], float | None]
 ) -> float | None:
-    """A number from the first of some objects that has it."""
+    """Returns a number from the first of some objects that has it."""
     numbers = (read(layer.get(name)) for layer in layers)
     return next((number for number in numbers if number is not None), None)
 
@@ -210,12 +210,11 @@ def _model_in(fields: Mapping) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """What the readers of steps and loops share: the texts, the settings, and the order.
+    """The data that the readers of steps and loops share: texts, settings, and the order.
 
-    `execution` are the settings for all steps. `waits` says who waits for whom: `needs` and
-    mentioned variables decide. `ordered` holds the names one after the other, as they would run;
-    `loop_before` is the loop that an item's `loop.*` means, `mentioned` are the names of all
-    placeholders.
+    `execution` are the settings for all steps. `waits` has the dependencies of each step: `needs`
+    and mentioned variables decide. `ordered` holds the names in the order of a serial run.
+    `loop_before` is the loop of an item's `loop.*`, `mentioned` are the names of all placeholders.
     """
 
     context: FileContext
@@ -230,7 +229,7 @@ class ParsedFile:
         return View(item, before=self.loop_before.get(item.name))
 
     def after(self, item: Item) -> tuple[ir.After, ...]:
-        """What an item waits for; one after the other unless steps run in parallel."""
+        """Returns what an item waits for; its predecessor unless steps run in parallel."""
         names = sorted(self.waits[item.name], key=lambda name: self.ordered[name])
         position = self.ordered[item.name]
         if not self.parallel and position:
@@ -239,11 +238,11 @@ class ParsedFile:
 
     @property
     def parallel(self) -> bool:
-        """Whether steps that do not wait for each other run side by side."""
+        """Returns whether steps that do not wait for each other run side by side."""
         return is_true(self.execution.get("parallel"))
 
     def block(self, nodes: Iterable[ir.Node]) -> ir.Block:
-        """The steps with how many of them run at once, and what one that fails does to others."""
+        """Returns the block of the steps, with its parallelism and its rule for failed steps."""
         if not self.parallel:
             return ir.Block(tuple(nodes), on_failure="go_on")
         count = whole_of(self.execution.get("max_workers")) or WORKERS
@@ -251,7 +250,7 @@ class ParsedFile:
         return ir.Block(tuple(nodes), concurrency=count, on_failure="cancel" if cancels else "halt")
 
     def model(self, *step: Mapping) -> dict[str, Json]:
-        """The model of a step: its own, or that of the file. A provider brings its own model."""
+        """Returns the model of a step, or that of the file; a provider brings its own model."""
         for fields in (*step, self.execution):
             if listed := objects_in(fields.get("providers")):
                 return {"model": [_model_in(provider) for provider in listed]}
@@ -281,7 +280,7 @@ class ParsedFile:
 
 
 def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
-    """Reads the fields that every step has; those of a top-level loop are the loop's own."""
+    """Reads the fields that every step has; a top-level loop has them itself."""
     is_step = item.loop is not item.fields
     failure = text_of(item.get("on_failure")) if is_step else ""
     tolerated = (failure or text_of(file.execution.get("on_error"))) == "continue"
@@ -298,12 +297,12 @@ def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
 
 
 def read_task(file: ParsedFile, item: Item) -> ir.Task:
-    """A step that asks a model, or that a task of the operator does."""
+    """Reads a step that asks a model, or runs a task of the operator."""
     shared = read_shared(file, item)
     shared["timeout_s"] = file.timeout(item.fields)
     view = file.view(item)
     if kind := item.provided:
-        # What stands below its kind is given to the task.
+        # The task receives the value of the field that names its kind.
         asked = item.get(kind)
         given = file.texts.values(asked, view, strict=False) if asked else ir.Fields()
         inputs = ir.Fields((("task", ir.Constant(kind)), ("with", given)))
@@ -320,7 +319,7 @@ def read_task(file: ParsedFile, item: Item) -> ir.Task:
 
 
 def _skills(file: ParsedFile, item: Item) -> str:
-    """What a model is told of the skills that a step has, or else all steps of the file."""
+    """Returns the text of the skills of a step, or of the skills that all steps have."""
     named = item.fields if "skills" in item.fields else file.execution
     skills, span = named.get("skills"), span_of(named, "skills")
     parts: list[str] = []
@@ -418,7 +417,7 @@ def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
         on_iteration_failure=ir.IterationFailure(action, *_retries(fields)),
         facts=((NUMBER, "number"), (PREVIOUS, "previous"), (HISTORY, "history")),
         bind=(("loop", ir.Expression("jinja", "loop_state()", LIBRARY)),),
-        # No output is kept for `loop.history` where nobody reads it.
+        # Outputs for `loop.history` are kept only if a text reads it.
         history_keep=min(iterations, HISTORY_KEEP) if _reads_history(file.context, called) else 0,
         collect=(ir.Collect("accumulator", "all", _OUTPUT),) if accumulates else (),
         shape=ir.Fields((*_SHAPE, _ACCUMULATED) if accumulates else _SHAPE),
@@ -427,7 +426,7 @@ def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
 
 
 def _retries(fields: Mapping) -> tuple[()] | tuple[int, float]:
-    """How often a failed iteration is repeated, and after what delay; empty where it is not."""
+    """Returns how often a failed iteration is repeated, and its delay; empty without retries."""
     if text_of(fields.get("on_failure")) != "retry":
         return ()
     times = whole_of(fields.get("max_retries")) or RETRIES
@@ -435,7 +434,7 @@ def _retries(fields: Mapping) -> tuple[()] | tuple[int, float]:
 
 
 def _reads_history(context: FileContext, called: Called | None) -> bool:
-    """Whether the file or what it calls mentions `loop.history` anywhere."""
+    """Returns whether the file or a workflow that it calls mentions `loop.history`."""
     sources = called.reading.sources.values() if called is not None else ()
     return any("loop.history" in source for source in (context.document.text, *sources))
 

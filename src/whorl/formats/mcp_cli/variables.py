@@ -33,7 +33,7 @@ MAIN = "input"
 RESERVED = frozenset({MAIN, "env", "loop", "step"})
 # Kinds of steps that a task of the operator does, under the same name.
 PROVIDED = ("rag", "embeddings")
-# What a loop tells about itself: to its own texts, and to whatever comes after it.
+# The facts of a loop for its own texts, and for the items after it.
 REFINE = ("iteration", "output", "last.output", "history")
 ITERATE = ("iteration", "index", "count", "current", "item")
 _SAME = {name: name for name in ("iterations", "output", "succeeded", "failed")}
@@ -58,10 +58,7 @@ WORDS = frozenset((*_CONSTANTS, *_KEYWORDS))
 
 @dataclass(slots=True)
 class FileContext(ReadContext):
-    """A file of mcp-cli while it is read.
-
-    `mentions` are the names that it takes from its caller.
-    """
+    """A file of mcp-cli while it is read; `mentions` are the names that its caller gives."""
 
     mentions: dict[str, Span] = field(default_factory=dict)
 
@@ -71,7 +68,7 @@ class FileContext(ReadContext):
         self.adopt(replace(warning, severity="error") for warning in self.document.warnings)
 
     def warn_unused(self, fields: Mapping, name: str, owner: str, why: str, advice: str) -> None:
-        """Warns of a field that says something, but has no effect."""
+        """Warns of a field that has a value but no effect."""
         entry = fields.entry(name)
         if entry is not None and texts_of(entry.value):
             message = f"{name!r} of {owner} has no effect{why}"
@@ -82,7 +79,7 @@ class FileContext(ReadContext):
 class Item:
     """A step or a loop of the file, in its place in the document.
 
-    `loop` holds the fields of a loop, wherever they stand; `fields` those of the step around it.
+    `loop` holds the fields of a loop in any notation; `fields` those of the step around it.
     """
 
     name: str
@@ -92,23 +89,23 @@ class Item:
 
     @property
     def words(self) -> str:
-        """What it is, for a message."""
+        """Returns the words for the item in a message."""
         return f"{'loop' if self.loop is self.fields else 'step'} {self.name[:60]!r}"
 
     @property
     def is_iterate(self) -> bool:
-        """Whether it goes over items, and not round until a condition is met."""
+        """Returns whether the loop is over items, without a condition."""
         mode = self.loop.get("mode") if self.loop is not None else None
         return isinstance(mode, Scalar) and mode.value == "iterate"
 
     @property
     def provided(self) -> str:
-        """The kind of step that a task of the operator does, which may give an object."""
+        """Returns the kind of step that a task of the operator runs; it may give an object."""
         return next((name for name in PROVIDED if self.fields.get(name) is not None), "")
 
     @property
     def accumulators(self) -> tuple[str, ...]:
-        """The names under which all outputs of a loop are known."""
+        """Returns the names under which all outputs of a loop are known."""
         if self.loop is None:
             return ()
         named = scalar_of(self.loop.get("accumulate"))
@@ -120,7 +117,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """From where a text looks: whose it is, the loop that it is inside of, the one before it."""
+    """The place of a text: its item, the loop around it, and the loop before it."""
 
     item: Item | None = None
     inside: Item | None = None
@@ -130,7 +127,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An unknown name where it is mentioned first: an input, which a run may need to be given."""
+    """The first mention of an unknown name: an input, which a run may need."""
 
     written: str
     span: Span
@@ -139,9 +136,9 @@ class Mention:
 
 @dataclass(slots=True)
 class Variables:
-    """What the texts of one file can mention; unknown names are inputs of the workflow.
+    """The names that the texts of one file can mention; unknown names are workflow inputs.
 
-    `reads_input` says whether anything in the file reads its main input, or hands it on.
+    `reads_input` says whether the file reads its main input, or passes it on.
     """
 
     items: dict[str, Item] = field(default_factory=dict)
@@ -151,20 +148,20 @@ class Variables:
     reads_input: bool = False
 
     def owner(self, name: str) -> Item | None:
-        """The step or loop whose result a variable is."""
+        """Returns the step or loop whose result a variable is."""
         bare = name.removeprefix("step.") if name not in self.items else name
         return self.items.get(bare) or self.accumulators.get(bare) or self.holder(name)
 
     def holder(self, name: str) -> Item | None:
-        """The step whose result is an object that a variable is a field of: `step.NAME.FIELD`."""
+        """Returns the step whose result has the variable as a field: `step.NAME.FIELD`."""
         first, _, rest = name.partition(".")
         owner = self.items.get(rest.partition(".")[0]) if first == "step" and "." in rest else None
         return owner if owner is not None and owner.provided else None
 
     def find(self, name: str, view: View) -> tuple[str, bool] | None:
-        """The source by which a place reads a variable, and whether it is certainly there.
+        """Returns the source by which a place reads a variable, and whether it surely exists.
 
-        None where the name is not known. In `until`, `output` is the one that is judged.
+        None if the name is unknown. In `until`, `output` is the judged output.
         """
         if view.judged and name in ("output", "loop.output"):
             return "output", True
@@ -185,7 +182,7 @@ class Variables:
         return _of_loop(rest, view) if first == "loop" else None
 
     def take(self, name: str, mention: Mention) -> bool:
-        """Makes an unknown name an input of the workflow; false where it cannot be one."""
+        """Makes an unknown name an input of the workflow; False if that is impossible."""
         if not _INPUT.fullmatch(name) or name in RESERVED or self.owner(name) is not None:
             return False
         first = self.inputs.setdefault(name, mention)
@@ -194,7 +191,7 @@ class Variables:
         return True
 
     def is_misspelt(self, name: str, nearest: str) -> bool:
-        """Whether nobody can give a name: no step or loop has it anywhere, or it is near to one."""
+        """Returns whether a name is a typo: no step or loop has it, or another name is near."""
         if not _DOTTED.fullmatch(name):
             return False
         first, _, rest = name.partition(".")
@@ -203,7 +200,7 @@ class Variables:
         return rest not in LOOP if first == "loop" else bool(nearest)
 
     def names(self, wanted: str) -> Iterator[str]:
-        """All names that a text may mention, those of the form of the wanted one first."""
+        """Yields all names that a text may mention; those of the wanted form come first."""
         flat = ("input", *self.items, *self.accumulators)
         prefixed = (("loop", (*REFINE, *ITERATE)), ("env", self.env), ("step", flat[1:]))
         dotted = (f"{prefix}.{name}" for prefix, names in prefixed for name in names)
@@ -211,13 +208,13 @@ class Variables:
 
 
 def spelled(name: str) -> str:
-    """A name as an expression reads it."""
+    """Returns a name in the notation of an expression."""
     is_plain = _PLAIN.fullmatch(name) and name not in WORDS
     return name if is_plain else f"variable({quoted(name)})"
 
 
 def collect_variables(items: list[Item], env: object) -> Variables:
-    """The variables of a file, before its texts are read."""
+    """Collects the variables of a file, before its texts are read."""
     by_name = {item.name: item for item in items}
     named = ((name, item) for item in reversed(items) for name in item.accumulators)
     accumulators = {name: item for name, item in named if name not in by_name}
@@ -226,7 +223,7 @@ def collect_variables(items: list[Item], env: object) -> Variables:
 
 
 def _of_loop(rest: str, view: View) -> tuple[str, bool] | None:
-    """What a loop tells about itself: inside of it, after it, or to a workflow that it calls."""
+    """Returns the source of a fact of a loop: inside of it, after it, or in a called workflow."""
     if view.inside is not None:
         names = ITERATE if view.inside.is_iterate else REFINE
         return (f"loop.{rest}", True) if rest in names else None
@@ -244,7 +241,7 @@ class Texts:
     _questions: dict[str, str] = field(default_factory=dict)
 
     def read(self, value: Value | None, view: View, *, strict: bool = False) -> ir.Value:
-        """A text; a variable that is not set stays as it is written, or must be set (`strict`)."""
+        """Reads a text; unset variables stay as they are written, or are errors (`strict`)."""
         if not isinstance(value, Scalar) or value.value is None:
             return ir.Constant("")
         if not PLACE.search(value.text):
@@ -259,7 +256,7 @@ class Texts:
         return expression
 
     def values(self, value: Value, view: View, *, strict: bool) -> ir.Value:
-        """What `with` gives: texts, and lists and objects of them."""
+        """Returns the values of `with`: texts, and lists and objects of them."""
 
         def read(scalar: Scalar) -> ir.Value:
             is_text = scalar is value or PLACE.search(scalar.text)
@@ -268,7 +265,7 @@ class Texts:
         return read_tree(value, read)
 
     def left_over(self, view: View, value: Value | None) -> ir.Value | None:
-        """What a step warns of where variables in its texts are not set, so that they stay."""
+        """Returns the warning of a step about unset variables in its texts, which stay."""
         pairs: dict[str, str] = {}
         for place in places_in(value):
             reference = self.variables.find(place.name, view)
@@ -282,7 +279,7 @@ class Texts:
         return ir.Expression("jinja", f"left_over({{{listed}}})", LIBRARY) if pairs else None
 
     def lines(self, arguments: Mapping, view: View, *, strict: bool) -> ir.Value:
-        """All of `with` as one text: a line `key: value` for each."""
+        """Returns all of `with` as one text: a line `key: value` for each."""
         parts: list[str] = []
         for number, entry in enumerate(arguments):
             parts.append(_literal(f"{chr(10) if number else ''}{entry.name}: "))
@@ -294,7 +291,7 @@ class Texts:
         return ir.Expression("template", "".join(parts), LIBRARY)
 
     def source(self, value: Value, view: View) -> str:
-        """The source of an expression for a value; a text that is one variable keeps its type."""
+        """Returns the expression source of a value; a text that is one variable keeps its type."""
         if isinstance(value, Scalar):
             parts = list(self._parts(value, view, strict=True)) or [(value.text, False)]
             form = "({})" if parts[1:] else "{}"
@@ -305,7 +302,7 @@ class Texts:
         return f"{{{', '.join(pairs)}}}"
 
     def condition(self, value: Value | None, view: View) -> ir.Expression | None:
-        """An `if`: a comparison of variables, or a text that is not empty, `false` or `0`."""
+        """Reads an `if`: a comparison, or a text that must not be empty, `false` or `0`."""
         if not isinstance(value, Scalar) or value.value is None:
             return None
         if _is_comparison(value.text):
@@ -331,7 +328,7 @@ class Texts:
         return spelled(token)
 
     def _parts(self, scalar: Scalar, view: View, *, strict: bool) -> Iterator[tuple[str, bool]]:
-        """The parts of a text: literals, and sources (true) of variables."""
+        """Yields the parts of a text: literals, and sources (true) of variables."""
 
         def source_of(place: Placeholder) -> str | None:
             reference = self.variables.find(place.name, view)
@@ -367,7 +364,7 @@ class Texts:
         self.context.report("W005", message, span, label="unknown variable", help=advice)
 
     def _question(self, name: str) -> str:
-        """The question that names the nearest name, for as many as anybody reads about."""
+        """Returns a question with the nearest name; after a limited number of names, ""."""
         if name not in self._questions and len(self._questions) < COMPARED_MAX:
             names = islice(self.variables.names(name), COMPARED_MAX)
             self._questions[name] = did_you_mean(name, names)
@@ -387,14 +384,14 @@ def places_in(value: Value | None) -> Iterator[Placeholder]:
 
 
 def operands_in(value: Value | None) -> list[str]:
-    """Every name that a condition may mention."""
+    """Returns every name that a condition may mention."""
     if not isinstance(value, Scalar) or not _is_comparison(value.text):
         return list(names_in(value))
     return _TOKEN.findall(_MARKS.sub(" ", value.text))
 
 
 def _is_comparison(text: str) -> bool:
-    """Whether a condition compares variables; another one is a text that is empty or not."""
+    """Returns whether a condition compares variables; any other is a text that may be empty."""
     if not PLACE.search(text):
         return False
     bare = _MARKS.sub(" ", text)
@@ -405,7 +402,7 @@ def _is_comparison(text: str) -> bool:
 
 
 def _literal(text: str) -> str:
-    """Literal text in a template; what would mean something there is quoted."""
+    """Returns literal text for a template; its special characters are quoted."""
     if any(mark in text for mark in ("{{", "{%", "{#")) or text.endswith("{") or "\r" in text:
         return f"{{{{ {quoted(text)} }}}}"
     return text
