@@ -1,4 +1,4 @@
-"""Agents as they stand in a file, and sections: an orchestrator with its agents, in their order."""
+"""Agents of a file, and sections: an orchestrator with its agents, in their order."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class FileContext(ReadContext):
     """A file of the dialect while it is read: the ids of all agents, the names in templates.
 
     `chosen` are the agents that may run because a scout or a path names them. A file is `recorded`
-    where its templates ask what has happened in the run.
+    if its templates read the history of the run.
     """
 
     name: str = ""
@@ -130,7 +130,7 @@ class FileContext(ReadContext):
     def check_fields(
         self, written: Iterable[Entry], names: Collection[str], owner: str, *, warns: bool = False
     ) -> None:
-        """Reports unknown fields; where the public system takes any, it only `warns` of them."""
+        """Reports unknown fields; it only warns (`warns`) if the public system allows any."""
         severity: Severity = "warning" if warns else "error"
         for entry, advice in unknown_fields(written, names):
             message = f"{owner} has no field {entry.name[:60]!r}"
@@ -150,7 +150,7 @@ class FileContext(ReadContext):
         *,
         severity: Severity = "error",
     ) -> str:
-        """One of some words; the usual one where there is none, or another, which is reported."""
+        """Returns one of some words; the default if it is missing or another, which is reported."""
         word = text_of(value)
         if value is None or word in choices:
             return word or usual
@@ -162,7 +162,7 @@ class FileContext(ReadContext):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Agent:
-    """An agent: what the dialect calls every node."""
+    """An agent: this dialect's word for any node."""
 
     context: FileContext
     id: str
@@ -177,7 +177,7 @@ class Agent:
         return f"{self.span.line}:{self.span.column}"
 
     def get(self, *names: str) -> Value | None:
-        """The value of the first of these fields that is there, in `params` and `config` too."""
+        """Returns the first of these fields that exists, also in `params` and `config`."""
         for name in names:
             for holder in (self.fields, *self.holders):
                 value = holder.get(name)
@@ -195,19 +195,19 @@ class Agent:
         return scalars_of(self.get(*names))
 
     def span_of(self, name: str) -> Span:
-        """Where a field stands, or else the agent."""
+        """Returns the place of a field, or else of the agent."""
         value = self.get(name)
         return self.span if value is None else value.span
 
     def report(
         self, code: str, message: str, field: str = "", *, advice: str, label: str = ""
     ) -> None:
-        """Reports what is wrong with a field, or with the agent."""
+        """Reports a problem of a field, or of the agent."""
         self.context.report(code, message, self.span_of(field), label=label, help=advice)
 
 
 def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> Agent | None:
-    """Reads one agent; what is wrong with its name, type or fields is reported here."""
+    """Reads one agent; reports problems of its name, type or fields."""
     if not isinstance(value, Mapping):
         context.report("W007", "an agent must be an object", value.span, help="write {id, type}")
         return None
@@ -240,7 +240,7 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
 
 
 def _check_fields(agent: Agent, owner: str) -> None:
-    """A field that a loop does not have is an error; agents of other types are given any field."""
+    """Reports an unknown field of a loop as an error, and warns of one of another agent."""
     names = FIELDS[agent.type].union(_IGNORED)
     is_loop = agent.type == "loop"
     named = f"loop {agent.id[:60]!r}" if is_loop else owner
@@ -251,7 +251,7 @@ def _check_fields(agent: Agent, owner: str) -> None:
 
 
 def check_required(agent: Agent) -> None:
-    """Reports what an agent that runs lacks; one that nothing runs may lack anything."""
+    """Reports missing fields of an agent that runs; other agents may lack any."""
     for name, (kind, example) in _REQUIRED.get(agent.type, {}).items():
         value = agent.get(name)
         if not isinstance(value, kind) or not (isinstance(value, Scalar) or value):
@@ -264,13 +264,13 @@ def called_by(agent: Agent) -> list[str]:
 
 
 def forked_by(agent: Agent) -> list[str]:
-    """The agents in the branches of a fork, each of which is one agent or a list of them."""
+    """Returns the agents in the branches of a fork; a branch is one agent or a list of them."""
     branches = items_of(agent.get("targets")) if agent.type == "fork" else ()
     return [name for branch in branches for name in texts_of(branch)]
 
 
 def targets_of(agent: Agent) -> list[Scalar]:
-    """The targets of all routes of a router, each once, in an order that holds on every route."""
+    """Returns the targets of a router's routes, each once, in an order that suits all routes."""
     entries = agent.mapping("routing_map") if agent.type == "router" else None
     routes = [scalars_of(entry.value) for entry in entries or ()]
     targets: dict[str, Scalar] = {}
@@ -285,7 +285,7 @@ def targets_of(agent: Agent) -> list[Scalar]:
 
 
 def sort_behind(names: list[str], before: dict[str, set[str]]) -> list[str]:
-    """The names, each behind those before it; what waits for a circle is left out."""
+    """Returns the names, each after its predecessors; names that wait for a circle are left out."""
     places = {name: place for place, name in enumerate(names)}
     sorter = TopologicalSorter({name: before[name] & places.keys() for name in names})
     with suppress(CycleError):
@@ -306,7 +306,7 @@ def items_of(value: Value | None) -> list[Value]:
 
 
 def scalars_of(value: Value | None) -> list[Scalar]:
-    """The single values of a field that holds one or a list of them."""
+    """Returns the single values of a field that holds one or a list of them."""
     values = value if isinstance(value, Sequence) else (value,)
     return [scalar for item in values if (scalar := scalar_of(item)) is not None]
 
@@ -340,7 +340,7 @@ class Section:
     """An orchestrator with its agents: a whole file, or the inside of a loop.
 
     `around` are the agents of the sections around it, `visible` all together. `flow` holds the
-    names that templates may ask for, `criteria` those by which the loop around it scores.
+    names that templates may read, `criteria` those by which the loop around it scores.
     """
 
     context: FileContext
@@ -359,7 +359,7 @@ class Section:
         return name in self.visible and self.visible[name].type in kinds
 
     def check_name(self, scalar: Scalar) -> bool:
-        """Whether the name of an agent is one; if not, it is reported."""
+        """Returns whether the name of an agent is valid, and reports an invalid one."""
         is_agent = scalar.text in self.visible
         # Looking for the nearest name costs time.
         if not is_agent and not self.context.is_full:
@@ -371,7 +371,7 @@ class Section:
         return is_agent
 
     def check_named(self, agent: Agent, field: str, name: str) -> bool:
-        """Whether the name that a field of an agent holds is one of those that run."""
+        """Returns whether the agent that a field names is one that runs."""
         names = self.flow["agents"]
         if name not in names:
             message = f"{field!r} names {name[:60]!r}, but there is no such agent"
@@ -380,7 +380,7 @@ class Section:
         return name in names
 
     def named_in(self, value: Value) -> list[str]:
-        """The agents that a value names; what stands there and is no name of one is reported."""
+        """Returns the agents that a value names; reports anything else in the value."""
         for item in items_of(value) or [value]:
             if not isinstance(item, Scalar | Sequence):
                 message = "the name of an agent is needed here"
@@ -389,11 +389,11 @@ class Section:
         return self.named(scalars_of(value))
 
     def named(self, scalars: list[Scalar]) -> list[str]:
-        """The agents that texts name; what is no name of one is reported."""
+        """Returns the agents that texts name; reports unknown names."""
         return [scalar.text for scalar in scalars if self.check_name(scalar)]
 
     def names(self) -> list[str]:
-        """All agents that the section can run, each after the one that calls it."""
+        """Returns all agents that the section can run, each after the one that calls it."""
         names: dict[str, None] = {}
         waiting = list(reversed(self.order))
         while waiting:
@@ -402,13 +402,13 @@ class Section:
             if agent is None or name in names:
                 continue
             names[name] = None
-            # What a router may send the run to and stands in the order has its own place there.
+            # An agent that a router may choose and that is in the order has its own place there.
             apart = self.order if agent.type == "router" else ()
             waiting.extend(name for name in reversed(called_by(agent)) if name not in apart)
         return list(names)
 
     def enter(self, outer: dict[str, list[str]]) -> None:
-        """Computes the flow: the agents in the order in which they run, behind those around."""
+        """Computes the flow: the agents in the order in which they run, after those around."""
         names = self.names()
         around = [name for name in outer.get("agents", ()) if name not in names]
         chosen = self._chosen([*outer.get("row", ()), *names])
@@ -421,7 +421,7 @@ class Section:
         self.flow["here"] = names
 
     def graph(self) -> dict[str, Json]:
-        """Which agents there are, and which ways lead from one to the other."""
+        """Returns the agents and the edges between them."""
         names = (*self.flow["here"], *self.flow["chosen"])
         found = {name: self.visible[name] for name in names}
         forks = {name: forked_by(agent) for name, agent in found.items() if agent.type == "fork"}
@@ -440,7 +440,7 @@ class Section:
         }
 
     def _chosen(self, row: list[str]) -> list[str]:
-        """The agents that scouts may choose, or paths may name: none of them runs anyway."""
+        """Returns the agents that scouts or paths may choose and that do not run otherwise."""
         if not any(self.is_of(name, CHOOSING) for name in self.names()):
             return []
         able = (agent.id for agent in self.visible.values() if agent.type in RUNNABLE)
@@ -452,7 +452,7 @@ class Section:
 def read_section(
     context: FileContext, root: Value, around: dict[str, Agent] | None = None
 ) -> Section | None:
-    """Reads the agents and their order; None where there is nothing to run."""
+    """Reads the agents and their order; None if there are no agents to run."""
     orchestrator = Mapping((), root.span)
     written: Value | None = root
     if isinstance(root, Mapping):
@@ -486,7 +486,7 @@ def read_section(
 
 
 def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Mapping:
-    """A file may hold more than agents, but nothing that is almost called like a part of it."""
+    """Reads an orchestrator; reports fields of the file that nearly have a known name."""
     misspelt = [entry for entry, question in unknown_fields(root, _INSIDE) if question]
     owner = "a workflow" if is_file else "'internal_workflow'"
     context.check_fields(misspelt if is_file else root, _INSIDE, owner)
@@ -537,7 +537,7 @@ def texts_within(value: Value) -> Iterator[str]:
 
 
 def reads_of(agent: Agent) -> Callable[[str], bool]:
-    """Whether an agent may read another: behind `previous_outputs.`, or with quotes around."""
+    """Returns a test: may the agent read a name, after `previous_outputs.` or in quotes?"""
     text = "\n".join(texts_within(agent.fields))
     names = frozenset((*_MEMBER.findall(text), *re.split(r"['\"]", text)[1:-1]))
     reads_all = _ALL.search(text) is not None

@@ -1,7 +1,7 @@
 """Learning from run to run: skills, which say how something is done, and episodes of past tasks.
 
-What LIBRARY names is an `Amend`: it is given the records that are kept, what an agent asks for,
-and the time, and changes nothing itself.
+Each name in LIBRARY is an `Amend`: it receives the kept records, the request of an agent, and the
+time, and changes nothing itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-# What a brain is given: objects in whatever form agents hand them over, and their fields.
+# The inputs of a brain: objects in any form that agents produce, and their fields.
 
 Fields: TypeAlias = "dict[str, Json]"
 
@@ -38,7 +38,7 @@ def table(value: Json) -> Fields:
 
 
 def payload_of(value: Json) -> Fields:
-    """What an operation is about: an object, one that a text holds, or what an agent said."""
+    """Returns the subject of an operation: an object, one in a text, or an agent's answer."""
     for _ in range(_UNWRAPPED_MAX):
         if not isinstance(value, str):
             break
@@ -50,7 +50,7 @@ def payload_of(value: Json) -> Fields:
 
 
 def _literal(written: str) -> Json:
-    """The value that a text is in JSON, or as Python prints it; null where it is none."""
+    """Returns the value of a text in JSON or Python notation; None if it has another form."""
     if len(written) > _LITERAL_MAX or written.lstrip()[:1] not in ("{", '"', "'"):
         return None
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
@@ -60,7 +60,7 @@ def _literal(written: str) -> Json:
 
 
 def text(payload: Fields, *names: str, default: str = "") -> str:
-    """The first of these fields that is a text or a number, as text."""
+    """Returns the first of these fields that is a text or a number, as text."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
@@ -69,7 +69,7 @@ def text(payload: Fields, *names: str, default: str = "") -> str:
 
 
 def number(payload: Fields, *names: str, default: float) -> tuple[float, str]:
-    """The first of these fields that is there, from 0 to 1, and what to warn of if it is none."""
+    """Returns the first of these fields that exists, from 0 to 1, and a warning if it is bad."""
     for name in names:
         value = payload.get(name)
         if value is None or value == "":
@@ -100,14 +100,14 @@ def count(payload: Fields, name: str, default: int, most: int) -> int:
 
 
 def listed(value: Json, mark: str = ",") -> list[str]:
-    """The texts of a list, of one that is written as text, or of objects that have an id."""
+    """Returns the texts of a list, of one that is written as text, or of objects with an id."""
     if isinstance(value, str):
         return [part.strip().strip("\"'[]") for part in value.split(mark) if part.strip("\"'[] ")]
     return list(filter(None, spoken(value, "id", "name", "node_id", "agent_id", "action")))
 
 
 def spoken(value: Json, *names: str) -> list[str]:
-    """The items of a list as texts; of an object, the first of these fields."""
+    """Returns the items of a list as texts; of an object, the first of these fields."""
     return [text(i, *names) if isinstance(i, dict) else to_text(i) for i in items(value)]
 
 
@@ -116,7 +116,7 @@ def items(value: Json) -> list[Json]:
 
 
 def answer(response: str, confidence: Json = "0.0", why: str = "", **more: Json) -> Fields:
-    """What an operation gives: what it says, how sure it is, and why."""
+    """Returns the result of an operation: its answer, its confidence, and its reason."""
     sure, why = str(confidence), why or response
     return {"response": response, "confidence": sure, "internal_reasoning": why, **more}
 
@@ -163,7 +163,7 @@ _COMMON = frozenset(
 
 
 def features(task: str, description: str, output_format: str = "") -> Fields:
-    """The features of a task; a keyword counts anywhere in its texts, even inside of a word."""
+    """Returns the features of a task; a keyword also counts inside of a word."""
     text = f"{task} {description} ".lower()
     structures = _named_in(text, STRUCTURES)
     patterns = _named_in(text, PATTERNS)
@@ -182,7 +182,7 @@ def _named_in(text: str, table: dict[str, str]) -> list[str]:
 
 
 def likeness(one: Fields, other: Fields) -> float:
-    """How alike two tasks are built, from 0 to 1."""
+    """Returns how alike two tasks are built, from 0 to 1."""
     score = 0.0
     for name in ("structures", "patterns"):
         score += 0.35 * _shared(texts_in(one.get(name)), texts_in(other.get(name)))
@@ -197,7 +197,7 @@ def _shared(one: Iterable[str], other: Iterable[str]) -> float:
 
 
 def adaptations(source: Fields, target: Fields) -> Fields:
-    """What differs between the task that a skill comes from and the one that it is wanted for."""
+    """Returns how the task of a skill and the current task differ."""
     found: Fields = {}
     for name in ("input", "output"):
         before, after = source.get(name), target.get(name)
@@ -216,7 +216,7 @@ def adaptations(source: Fields, target: Fields) -> Fields:
 
 
 def overlap(wanted: str, text: str) -> float:
-    """How much of the words of one text another one has, by their stems."""
+    """Returns how many words of one text another one has, by their stems."""
     asked, there = _stems(wanted), _stems(text)
     if not asked or not there:
         return 0.0
@@ -240,7 +240,7 @@ STEPS_MAX = 8
 _ACTION_MAX = 60
 _LIKE_ENOUGH = 0.7
 _SENTENCE = re.compile(r"[^.!?\n]{20,400}")
-# Words by which a sentence tells what to do, with those of the tables.
+# Words of sentences that give an instruction, with those of the tables.
 _ACTIONS = frozenset(
     words(
         "add apply ask assign avoid call change clean close compute configure copy count define "
@@ -276,7 +276,7 @@ def learn(records: list[Json], given: Fields, now: float) -> Amendment:
 
 
 def learn_recipe(records: list[Json], given: Fields, now: float) -> Amendment:
-    """Keeps which agents did a task, and how they were put together."""
+    """Keeps which agents did a task, and how they were combined."""
     payload = payload_of(given.get("payload"))
     agents = listed(payload.get("agents"))
     pattern = text(payload, "pattern", "strategy", default="sequential")
@@ -305,7 +305,7 @@ def learn_path(records: list[Json], given: Fields, now: float) -> Amendment:
 
 
 def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
-    """Keeps what went wrong, so that it is warned of."""
+    """Keeps a failure, so that later runs are warned of it."""
     payload = payload_of(given.get("payload"))
     failed = text(payload, "what_failed", "response")
     if not failed:
@@ -322,13 +322,13 @@ def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
 
 
 def _task(payload: Fields, response: str) -> tuple[str, Fields]:
-    """What a task is called, and its features; an answer may stand for both."""
+    """Returns the name of a task, and its features; an answer may replace both."""
     task = text(payload, "task", default=response[:200])
     return task, features(task, text(payload, "input_description", default=response[:100]))
 
 
 def _run_by(payload: Fields, agents: list[str], kind: str, confidence: float) -> Fields:
-    """A skill that says which agents run."""
+    """Returns a skill that lists the agents that run."""
     task = text(payload, "task", default="unknown")
     found = features(task, "", text(payload, "output_format"))
     new = _skill(payload, kind, agents, found, task=task, confidence=confidence)
@@ -385,9 +385,9 @@ def _kept(
     usual: str,
     same: str = "",
 ) -> Amendment:
-    """A new skill, or the one of its kind that it is a use of.
+    """Returns a new skill, or the known skill of its kind that it uses again.
 
-    The name that a file gives decides; else what the skills do (`same`), or what they are like.
+    The name in a file decides; else the steps of the skills (`same`), or their likeness.
     """
     kept, gone = skills_in(records, now)
     of_kind = [skill for skill in kept if skill["skill_type"] == new["skill_type"]]
@@ -421,14 +421,14 @@ _WEEK_S = 168 * 3_600.0
 
 
 def skills_in(records: list[Json], now: float) -> tuple[list[Fields], frozenset[str]]:
-    """The skills that have not expired, and the ids of those that have."""
+    """Returns the skills that have not expired, and the ids of those that have."""
     known = [record for record in map(table, records) if "skill_type" in record]
     gone = {str(s["id"]) for s in known if isinstance(t := s.get("expires_at"), float) and t <= now}
     return [skill for skill in known if skill["id"] not in gone], frozenset(gone)
 
 
 def facts(skill: Fields) -> Fields:
-    """What templates read of a skill."""
+    """Returns the fields of a skill that templates read."""
     return {
         "skill_id": skill["id"],
         "skill_name": skill["name"],
@@ -439,7 +439,7 @@ def facts(skill: Fields) -> Fields:
 
 
 def used(skill: Fields, now: float, *, success: bool) -> Fields:
-    """A skill after one more use; one that went well makes it surer, and lets it live longer."""
+    """Returns a skill after one more use; a success makes it surer, and extends its life."""
     confidence, uses = number_in(skill["confidence"]), int(number_in(skill["usage_count"]))
     rate = (number_in(skill["success_rate"]) * uses + success) / (uses + 1)
     change = 0.05 * (1 - confidence) if success else -0.1 * confidence
@@ -460,7 +460,7 @@ def renewed(skill: Fields, now: float) -> Fields:
 
 
 def find_skill(records: list[Json], given: Fields, now: float) -> Amendment:
-    """The skills that fit a task, the best first."""
+    """Finds the skills that fit a task, the best first."""
     payload = payload_of(given.get("payload"))
     kept, gone = skills_in(records, now)
     types, domain = texts_in(payload.get("skill_types")), text(payload, "domain_filter")
@@ -498,7 +498,7 @@ def find_skill(records: list[Json], given: Fields, now: float) -> Amendment:
 def best_of(
     rated: Iterable[tuple[Fields, Fields]], payload: Fields, *, top_k: int, min_score: float
 ) -> list[tuple[Fields, Fields]]:
-    """The records with the highest scores, as many and as good ones as are asked for."""
+    """Returns the records with the highest scores, with limits on their count and score."""
     least = number(payload, "min_score", default=min_score)[0]
     good = [row for row in rated if number_in(row[1]["combined_score"]) >= least]
     good.sort(key=lambda row: -number_in(row[1]["combined_score"]))
@@ -530,7 +530,7 @@ def _why(skill: Fields, scores: Fields) -> str:
 
 
 def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
-    """Counts how a skill did where it was used."""
+    """Counts the result of a skill after its use."""
     payload = payload_of(given.get("payload"))
     wanted = text(payload, "skill_id")
     kept, gone = skills_in(records, now)
@@ -565,7 +565,7 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
 
 
 def advise(records: list[Json], given: Fields, now: float) -> Amendment:
-    """For each of some paths, what skills say for it or against it, from -1 to 1."""
+    """Returns the skills' support for each of some paths, from -1 to 1."""
     kept, gone = skills_in(records, now)
     question = text(given, "question")
     boosts: list[Json] = []
@@ -603,7 +603,7 @@ _LINES = (
 
 
 def record_episode(records: list[Json], given: Fields, now: float) -> Amendment:
-    """Keeps an episode; of each domain the newest, and the newest failures of all."""
+    """Keeps an episode: the newest ones of each domain, and the newest failures of all."""
     payload = payload_of(given.get("payload"))
     quality, warning = number(payload, "quality", default=0.5)
     success = flag(payload, "success")
@@ -637,7 +637,7 @@ def _episodes(records: list[Json]) -> list[Fields]:
 
 
 def _too_many(known: list[Fields], new: Fields) -> frozenset[str]:
-    """The oldest of a domain that go; failures are kept longer than what went well."""
+    """Returns a domain's oldest episodes to delete; failures are kept longer than successes."""
     failures = [episode for episode in known if not episode["success"]]
     beside = [e for e in known if e["success"] and e["domain"] == new["domain"]]
     gone = beside[: max(0, len(beside) - PER_DOMAIN_MAX + 1)]
@@ -646,7 +646,7 @@ def _too_many(known: list[Fields], new: Fields) -> frozenset[str]:
 
 
 def find_episodes(records: list[Json], given: Fields, now: float) -> Amendment:
-    """The episodes that help with a task, the best first, and as a text for prompts."""
+    """Finds the episodes that help with a task, the best first, and as a text for prompts."""
     payload = payload_of(given.get("payload"))
     wanted = f"{text(payload, 'task_input', 'input', 'response')} {text(payload, 'task')}"
     domain, only = text(payload, "domain", default="general"), text(payload, "domain_filter")
@@ -700,7 +700,7 @@ def _scores_of(episode: Fields, wanted: str, domain: str, now: float) -> Fields:
 
 
 def _written(episodes: list[Fields], now: float, most: int) -> str:
-    """Episodes for a prompt; what would be too long is left out with all behind it."""
+    """Writes episodes for a prompt; if the text is too long, the rest is left out."""
     text_so_far = _HEADING
     for episode in episodes:
         word = "SUCCESS" if episode["success"] else "FAILED"

@@ -1,8 +1,8 @@
 """The order of agents: one after the other or side by side, forks, joins, routers and failovers.
 
-An agent that fails is passed over, as in the public system; but where the last one that answers
-fails, so does the section, because then there is no answer. In a loop any failure is one of the
-iteration, and nothing follows a loop that has failed.
+If an agent fails, the others continue, as in the public system. If the last agent that answers
+fails, the section fails. In a loop every failure fails the iteration, and no agent runs after a
+failed loop.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class _BlockReader:
     _fork: str = ""
 
     def _expand(self, names: list[str]) -> list[str]:
-        """The names with those that routers may send the run to behind their router."""
+        """Returns the names; those that routers may choose come after their router."""
         steps: list[str] = []
         section, queue = self._section, frozenset(names)
         waiting = [(name, "") for name in reversed(names)]
         while waiting:
             name, router = waiting.pop()
             if router:
-                # What stands in the order itself runs in any case.
+                # An agent that is in the order itself always runs.
                 if name in queue or (name in self._placed and name not in self._routers):
                     continue
                 self._routers.setdefault(name, []).append(router)
@@ -94,11 +94,11 @@ class _BlockReader:
         return self._nodes(waits, set(steps[first:]), path)
 
     def _speaks(self, name: str) -> bool:
-        """Whether an agent answers, or one that it holds."""
+        """Returns whether an agent, or one that it holds, answers."""
         return any(part.type not in agents.SILENT for part in self._held(name))
 
     def side_by_side(self, names: list[str]) -> list[ir.Node]:
-        """The nodes of agents each of which waits only for those that it needs."""
+        """Returns the nodes of agents each of which waits only for those that it needs."""
         steps = self._expand(names)
         waits: dict[str, tuple[str, ...]] = {}
         count = 0
@@ -120,7 +120,7 @@ class _BlockReader:
         return self._nodes(waits, deciding, self._section.path)
 
     def _dependencies(self, name: str, before: list[str]) -> set[str]:
-        """What an agent waits for, where agents run side by side; `before` stand before it."""
+        """Returns the dependencies of an agent of a parallel row; `before` are its predecessors."""
         section, earlier = self._section, set(before)
         agent = section.visible[name]
         waits = {*texts_of(agent.get("depends_on"))} - {name}
@@ -143,7 +143,7 @@ class _BlockReader:
     def _nodes(
         self, waits: Mapping[str, tuple[str, ...]], deciding: set[str], path: str
     ) -> list[ir.Node]:
-        """The nodes of agents; where one fails that decides the answer, the section does."""
+        """Returns the nodes of agents; the section fails if an agent that decides fails."""
         for agent in [self._section.visible[name] for name in deciding]:
             routes = agent.mapping("routing_map") if agent.type == "router" else None
             words = {route.name.lower() for route in routes or ()}
@@ -195,7 +195,7 @@ class _BlockReader:
                 return ir.Compute(name=agent.id, value=ir.Constant(None))
 
     def _held(self, name: str) -> Iterable[Agent]:
-        """An agent with those that it runs where it is a fork."""
+        """Returns an agent, with the agents that it runs if it is a fork."""
         find = self._section.visible.get
         names = _reached([name], lambda other: forked_by(part) if (part := find(other)) else ())
         return filter(None, map(find, names))
@@ -281,7 +281,7 @@ def placed(
 
 
 def read_failover(agent: Agent, section: Section, path: str) -> ir.Node:
-    """Reads a failover, which stands at a path: its first child that gives something of use."""
+    """Reads a failover at a path: its result is that of its first child with a usable one."""
     nodes: list[ir.Node] = []
     names: list[str] = []
     children = _children(agent, section)
@@ -289,7 +289,7 @@ def read_failover(agent: Agent, section: Section, path: str) -> ir.Node:
         agent.context.places.remember_node(f"{path}/{child.id}", child.span)
         when = computed("orka_unusable", literal(names)) if names else None
         node = ANSWERING[child.type](child, section)
-        # Where nobody is left to try, the failure is one of the failover.
+        # If there is no child left to try, the failover itself fails.
         nodes.append(placed(node, child, names[-1:], when, halts=child is children[-1]))
         names.append(child.id)
     shape = computed("orka_failover", "it", literal(names))
@@ -297,7 +297,7 @@ def read_failover(agent: Agent, section: Section, path: str) -> ir.Node:
 
 
 def _children(agent: Agent, section: Section) -> list[Agent]:
-    """The agents that a failover tries; what cannot be one of them is reported."""
+    """Returns the agents that a failover tries; reports names that cannot be one."""
     children: list[Agent] = []
     for item in items_of(agent.get("children")):
         child = section.visible.get(text_of(item))
@@ -328,7 +328,7 @@ _UNTOKENED = re.compile(r"\s+")
 
 
 def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.Node]) -> ir.Node:
-    """A scout; in a row it runs the agents that it chooses, unless an executor does."""
+    """Reads a scout; in a row it runs the agents that it chooses, unless an executor does."""
     settings = _settings(agent, section)
     listed = literal(settings)
     question = tasks.read_prompt(agent, "prompt") or tasks.template("{{ get_input() }}{{ '' }}")
@@ -384,7 +384,7 @@ def _in_a_row(nodes: list[ir.Node]) -> tuple[ir.Node, ...]:
 
 
 def _settings(agent: Agent, section: Section) -> dict[str, object]:
-    """What a scout goes by: its numbers, and the agents that it may choose."""
+    """Returns the settings of a scout: its numbers, and the agents that it may choose."""
     settings: dict[str, object] = {}
     for name, usual in scouts.USUAL.items():
         value = agent.get(name)
@@ -409,7 +409,7 @@ def _settings(agent: Agent, section: Section) -> dict[str, object]:
 
 
 def _scouted(agent: Agent, section: Section) -> list[Agent]:
-    """The agents that a scout may choose; a memory only where its prompt names it."""
+    """Returns the agents that a scout may choose; a memory only if its prompt names it."""
     prompt = agent.text("prompt")
     candidates = [section.visible[name] for name in section.flow["chosen"]]
     return [
@@ -420,7 +420,7 @@ def _scouted(agent: Agent, section: Section) -> list[Agent]:
 
 
 def _described(agent: Agent) -> dict[str, object]:
-    """What a scout is result of an agent."""
+    """Returns the description of an agent that a scout reads."""
     capabilities = [*texts_of(agent.get("capabilities"))]
     is_last = agent.type == "openai-answer" or is_true(agent.get("is_terminal"))
     is_last = is_last or any(word in capabilities for word in _TERMINAL)
@@ -437,7 +437,7 @@ def _described(agent: Agent) -> dict[str, object]:
 
 
 def read_executor(agent: Agent, section: Section, read_agent: Callable[[str], ir.Node]) -> ir.Node:
-    """An executor: finds the list of agents, runs them, and tells what came of each."""
+    """Reads an executor: it finds the list of agents, runs them, and reports their results."""
     source = agent.text("path_source") or USUAL_SOURCE
     problem = "'on_agent_failure' must be continue or abort, not"
     value = agent.get("on_agent_failure")
@@ -474,7 +474,7 @@ def _run(
     when: ir.Expression | None = None,
     needs_last: bool = False,
 ) -> ir.Node:
-    """Runs the agents of a path one after the other, and keeps what each of them gave."""
+    """Runs the agents of a path one after the other, and keeps their results."""
     cases = tuple(
         ir.Case(name, ir.Block((node,), open=True), equals=ir.Constant(name))
         for name, node in nodes.items()

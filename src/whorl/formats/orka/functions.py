@@ -1,4 +1,4 @@
-"""The function library: what the reader itself writes into a workflow, with what authors call."""
+"""The function library: the functions that the reader writes, and those that authors call."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def get_loop_number(run: Run) -> Value:
 
 
 def _last_loop(run: Run) -> Table:
-    """The result of the last loop that has ended before this place."""
+    """Returns the result of the last loop that ended before this place."""
     return table_in(last_of(run, listed(run, "loops")))
 
 
 def past_records(run: Run) -> list[Value]:
-    """The records of the loop around, or of the last loop that has ended before this place."""
+    """Returns the records of the loop around, or of the last loop that ended before this place."""
     past: Value = run.lookup(PAST)
     if not isinstance(past, list):
         past = _last_loop(run).get(PAST)
@@ -181,7 +181,7 @@ def memory_context(run: Run, agent_type: Value, name: Value) -> str:
 
 
 def _memories(run: Run, about: Value) -> str:
-    """The memories that agents have read which mention a word; all of them for an empty one."""
+    """Returns the memories that agents have read which mention a word; "" selects all."""
     word = run.text(about).lower()
     texts: dict[str, None] = {}
     for _, value in outputs_of(run, listed(run, "agents")):
@@ -220,7 +220,7 @@ def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
 
 
 def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value) -> str:
-    """Cut at the last blank that fits, unless `killwords`."""
+    """Cuts at the last blank that fits, unless `killwords`."""
     text, mark = printed(run, value), run.text(end)
     room = length if isinstance(length, int) else _CUT_AT
     if len(text) <= room:
@@ -242,7 +242,7 @@ def format_loop_metadata(run: Run, records: Value, most: Value) -> str:
 def regex_search(
     run: Run, value: Value, source: Value, groups: tuple[Value, ...], named: Table
 ) -> Value:
-    """The match; with groups such as `'\\\\1'`, the list of what they hold."""
+    """Returns the match; with groups such as `'\\\\1'`, the list of their texts."""
     program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
     subject = printed(run, value)
     pay_search(run, program, len(subject))
@@ -253,7 +253,7 @@ def regex_search(
 
 
 def _group(group: Value) -> int | str:
-    """A group by number: `1`, `'\\\\1'`, or the character that a template makes of `'\\1'`."""
+    """Returns a group by number: `1`, `'\\\\1'`, or the character that `'\\1'` is in a template."""
     name = str(group).removeprefix("\\")
     if len(name) == 1 and ord(name) < 10:
         return ord(name)
@@ -310,7 +310,7 @@ def timestamp(run: Run, at: Value) -> str:
 
 
 def now(run: Run) -> str:
-    """When the iteration ended, where that is known: nothing here may differ in a replay."""
+    """Returns the time at which the iteration ended, if known; a replay gives the same."""
     return timestamp(run, run.lookup("at"))
 
 
@@ -341,14 +341,14 @@ def value(run: Run, name: Value) -> Value:
 
 
 def answer(run: Run, names: Value) -> Value:
-    """The answer of the whole run: of the last agent that said anything."""
+    """Returns the answer of the whole run: that of the last agent with an answer."""
     results = _results(run, names)
     responses = (response_of(_spoken(run, result)) for result in reversed(results.values()))
     return next((response for response in responses if response not in (UNDEFINED, None, "")), None)
 
 
 def _spoken(run: Run, result: Value) -> Value:
-    """What was said by an agent, or by the last of those that it let run."""
+    """Returns the answer of an agent, or of the last agent that it ran."""
     table = table_in(result)
     ran: Table = {}
     if "executed_path" in table:
@@ -365,7 +365,7 @@ def fail(run: Run, agent: Value) -> Value:
 
 
 def content(run: Run, target: Value) -> str:
-    """What a validator looks at, fenced: what its target said, or all that was said so far."""
+    """Returns the text for a validator, fenced: its target's answer, or all answers so far."""
     names = [target] if isinstance(target, str) and target else outputs.listed(run, "here")
     texts = (printed(run, value) for _, value in outputs_of(run, names))
     text = joined(run, "\n\n", texts, "evaluation target")
@@ -376,13 +376,13 @@ def content(run: Run, target: Value) -> str:
 
 
 def content_before(run: Run, target: Value) -> str:
-    """What the target said in the iteration before, fenced; nothing where there is none."""
+    """Returns the target's answer in the iteration before, fenced, or ""."""
     value = table_in(run.lookup(outputs.PREVIOUS)).get(str(target))
     return "" if value is None else _fenced(run, printed(run, value))
 
 
 def _fenced(run: Run, text: str) -> str:
-    """A text between two lines that nobody who wrote it could know; the same in a replay."""
+    """Returns a text between two lines that its author cannot guess; the same in a replay."""
     run.check_text(2 * len(text), "what a validator looks at")
     while (mark := run.draw().hex()[:16]) in text:
         continue
@@ -394,7 +394,7 @@ def _fenced(run: Run, text: str) -> str:
 
 
 def binary(run: Run, it: Value) -> bool:
-    """Whether an answer says yes; what says neither says no."""
+    """Returns whether an answer says yes; an unclear answer counts as no."""
     response = response_of(it)
     if isinstance(response, bool):
         return response
@@ -419,7 +419,7 @@ def structured(run: Run, it: Value, fields: Value) -> Value:
 
 
 def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) -> Value:
-    """The agents that a router sends the run to; none where it does not understand the answer."""
+    """Returns the agents that a router chooses; empty if it does not understand the answer."""
     targets = _route(run, value, choices)
     if targets is None and strict is True:
         raise EvaluationError(_misread(run, value, choices, router))
@@ -427,7 +427,7 @@ def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) 
 
 
 def misread(run: Run, value: Value, choices: Value, router: Value) -> Value:
-    """What to warn of where a router does not understand the answer; null where it does."""
+    """Returns a warning if a router does not understand the answer, or null."""
     if _route(run, value, choices) is not None:
         return None
     return f"{_misread(run, value, choices, router)}; ask for the name alone in the prompt"
@@ -443,7 +443,7 @@ def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
 
 
 def _route(run: Run, value: Value, choices: Value) -> Value:
-    """The agents by the literal answer, by a route that it names, or by yes and no; else null."""
+    """Returns the agents by the literal answer, by a route in it, by yes or no; else null."""
     table, response = table_in(choices), response_of(value)
     text = "" if response is UNDEFINED or response is None else run.text(response)
     # Some models think aloud before they answer.
@@ -466,7 +466,7 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
     for name in (*(("true", "yes") if is_yes else ("false", "no")), "default"):
         if name in folded:
             return folded[name]
-    # A route for yes alone, or for no alone: the other answer means nobody.
+    # A route for yes alone, or for no alone: the other answer chooses no agent.
     return [] if {"true", "false", "yes", "no"} & folded.keys() else None
 
 
@@ -485,7 +485,7 @@ def none_usable(run: Run, names: Value) -> bool:
 
 
 def _is_unusable(value: Value) -> bool:
-    """Whether a result is empty or reads like an error."""
+    """Returns whether a result is empty or reads like an error."""
     response = response_of(value)
     if response is UNDEFINED or response is None or response in ("", [], {}):
         return True
@@ -493,7 +493,7 @@ def _is_unusable(value: Value) -> bool:
 
 
 def failover(run: Run, it: Value, names: Value) -> Value:
-    """The first usable result of a failover's children; without one the failover has failed."""
+    """Returns the first usable result of a failover's children; raises if all are unusable."""
     whole = table_in(it)
     results = {name: whole[name] for name in texts_in(names) if whole.get(name) is not None}
     for name, value in results.items():

@@ -1,4 +1,4 @@
-"""What a run has done, as rules check it: which agents ran and failed, which ways were taken."""
+"""The history of a run as rules check it: agents that ran and failed, and chosen routes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MARKER = re.compile(r"EXECUTION_DATA_JSON:\s*", re.IGNORECASE)
 
 
 class AgentRecords:
-    """Keeps how the nodes of a run have ended, and in which order."""
+    """Records how the nodes of a run have ended, and in which order."""
 
     table = RECORDS
     variables = VARIABLES
     items = "$items"
 
     def begin(self, workflow: Workflow, run: str) -> dict[str, Json]:
-        """The names that a workflow begins with."""
+        """Returns the names that a workflow begins with."""
         return {RECORDS: {}, VARIABLES: {}, self.items: {}}
 
     def node_ended(
@@ -53,17 +53,17 @@ class AgentRecords:
     def item_values(
         self, table: dict[str, Any], node: ForEach, item: Json, items: Json
     ) -> dict[str, Json]:
-        """The names that an item of a for-each begins with, beside its own."""
+        """Returns the names that an item of a for-each begins with, beside its own."""
         return {RECORDS: {}}
 
     def item_ended(self, table: dict[str, Any], node: ForEach) -> dict[str, Any]:
-        """The records of what is inside, when an item of a for-each is done."""
+        """Returns the records of the inner nodes when an item of a for-each is done."""
         return dict(table)
 
     def items_ended(
         self, table: dict[str, Any], node: ForEach, rows: list[dict[str, Any]], now: float
     ) -> None:
-        """All items are done: what is inside has ended once for each."""
+        """Records that the inner nodes have ended once for each item, when all items are done."""
         for row in rows:
             order = row.pop(ORDER, [])
             table.update(row)
@@ -74,7 +74,7 @@ RECORDER = AgentRecords()
 
 
 def artifacts(run: Run) -> Table:
-    """What has happened so far, by the records of the run."""
+    """Returns the history so far, from the records of the run."""
     records = table_in(run.lookup(RECORDS))
     graph = table_in(table_in(run.lookup(outputs.FLOW)).get("graph"))
     agents, forks = table_in(graph.get("nodes")), table_in(graph.get("forks"))
@@ -131,7 +131,7 @@ def _branches(fork: Value, what: str = "branches") -> list[str]:
 
 
 def _data(value: Value) -> Table | None:
-    """The data that a validator is given: an object, or a text that holds one behind a marker."""
+    """Returns the data for a validator: an object, or a text that holds one after a marker."""
     if isinstance(value, str):
         text = _MARKER.split(value)[-1].strip()
         return outputs.object_in(text) if text else {}
@@ -139,14 +139,14 @@ def _data(value: Value) -> Table | None:
 
 
 def unchecked(run: Run, data: Value, agent: Value) -> Value:
-    """What to warn of where there is nothing to check; null where there is."""
+    """Returns a warning if the data is empty, or null."""
     if _data(data) == {}:
         return f"{run.text(agent)!r} has no execution data, so it has checked nothing"
     return None
 
 
 def invariants(run: Run, value: Value, config: Value) -> Table:
-    """The facts by rule; what breaks one of them is listed."""
+    """Returns the facts by rule, with lists of violations."""
     data, settings = _data(value), table_in(config)
     if data is None:
         return {"status": "error", "error": "the execution data is not a JSON object", "facts": []}
@@ -191,7 +191,7 @@ def _forks(data: Table) -> list[str]:
 
 
 def _routing(data: Table) -> tuple[list[str], list[str]]:
-    """What is wrong with where routers went; that no edge leads there is only odd."""
+    """Returns the errors in the routers' choices, and oddities such as a missing edge."""
     graph = table_in(data.get("graph_structure"))
     edges = {(row.get("src"), row.get("dst")) for row in tables_in(graph.get("edges"))}
     broken: list[str] = []
@@ -209,7 +209,7 @@ def _routing(data: Table) -> tuple[list[str], list[str]]:
 
 
 def _cycles(data: Table, allowed: list[str]) -> list[list[str]]:
-    """The stretches between an agent and the next time that it runs."""
+    """Returns the stretches between an agent and its next run."""
     order = texts_in(data.get("nodes_executed"))
     seen: dict[str, int] = {}
     found: list[list[str]] = []

@@ -67,7 +67,7 @@ _NO_SOURCES = SILENT | {"duckduckgo"}
 
 
 def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir.Block]) -> ir.Node:
-    """Reads a loop with all that is inside of it; `read_block` reads the agents of a section."""
+    """Reads a loop with its whole inside; `read_block` reads the agents of a section."""
     written = agent.mapping("internal_workflow")
     # A loop cannot be a step of itself.
     around = {name: other for name, other in section.visible.items() if name != agent.id}
@@ -107,7 +107,7 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
 
 
 def flow_constant(section: Section) -> ir.Constant:
-    """What the functions of the library are told about the agents."""
+    """Returns the facts about the agents for the functions of the library."""
     listed = (name for name in section.flow if name not in ("row", "chosen"))
     flow: dict[str, Json] = {name: [*section.flow[name]] for name in listed}
     return ir.Constant({**flow, "graph": section.graph()} if section.context.recorded else flow)
@@ -141,7 +141,7 @@ def _until(agent: Agent, scoring: Scoring, threshold: float) -> ir.Condition:
 
 
 def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
-    """The seed's own advice: without it, no iteration knows what the ones before it found."""
+    """Warns, as the seed does, that no iteration knows the results of earlier ones."""
     texts = (text for part in inner.agents.values() for text in texts_within(part.fields))
     if not any(_READS_PAST.search(text) for text in texts):
         message = f"no prompt of loop {agent.id!r} reads the past loops, so no iteration learns "
@@ -151,7 +151,7 @@ def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
 
 
 def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
-    """Reads what is recorded after each iteration, and whether later runs see it."""
+    """Reads the records of each iteration, and whether later runs see them."""
     config = agent.mapping("cognitive_extraction") or Mapping((), agent.span)
     agent.context.check_fields(config, _EXTRACTION_FIELDS, "'cognitive_extraction'")
     is_learning = is_true(config.get("enabled"))
@@ -182,9 +182,9 @@ def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
 
 
 def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
-    """The author's fields; number, score and time are added where they are absent.
+    """Returns the author's fields; adds number, score and time if they are missing.
 
-    A field that is the score alone is null where there is none; others compute with a 0.
+    A field that is only the score is null if there is no score; others compute with a 0.
     """
     written = agent.mapping("past_loops_metadata")
     fields = tasks.read_fields(agent.context, written)
@@ -217,7 +217,7 @@ def _read_lessons(context: FileContext, config: Mapping) -> dict[str, list[Json]
 HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
 _PHRASE = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
 _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-# How people call an agent that scores, and what they tell it to do.
+# Usual names of agents that score, and usual words in their prompts.
 _RATER = re.compile(r"scor|rat(?:er|ing)|judg|evaluat|critic|grad(?:er|ing)|assess|moderat|review")
 _RATES = re.compile(r"\b(?:rate|rating|score|grade|evaluate|assess|judge)\b", re.IGNORECASE)
 # How a prompt begins that asks for a review.
@@ -241,7 +241,7 @@ Strategy: TypeAlias = "dict[str, Json]"
 
 @dataclass(slots=True)
 class Scoring:
-    """How a loop scores its iterations; `agents` are those of it that say something."""
+    """The way in which a loop scores its iterations; `agents` are those that have an answer."""
 
     agents: list[str]
     context: str = ""
@@ -294,11 +294,11 @@ def read_scoring(loop: Agent, inner: Section, speaking: list[str]) -> Scoring:
 
 
 def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
-    """The agents that scores are looked for in, by the surest sign that any of them has.
+    """Returns the agents in which scores are searched, by the surest sign that any of them has.
 
-    The last of them is the scorer of an iteration without a score. The signs: it is named, it is
-    a validator, its prompt has the words that a pattern begins with, its own name or prompt
-    speaks of scoring; or it is the last agent.
+    The last of them is the scorer of an iteration without a score. The signs: a setting names it,
+    it is a validator, its prompt has the first words of a pattern, its own name or prompt mentions
+    scoring; or it is the last agent.
     """
     named = {*scoring.high_priority}
     words: list[str] = []
@@ -320,9 +320,9 @@ def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
 
 
 def read_document(loop: Agent, inner: Section, scoring: Scoring) -> str:
-    """The agent whose text the loop returns: what its scorer reads, and no review of that.
+    """Returns the agent whose text the loop returns: one that its scorer reads, without reviews.
 
-    Where that names several, it is the join, or the last of them; a choice is told.
+    If there are several, it is the join, or the last of them; Whorl reports its choice.
     """
     scorer = inner.visible[scoring.scorers[-1]] if scoring.scorers else None
     joins = [name for name in inner.names() if inner.is_of(name, ("join",))]
@@ -352,7 +352,7 @@ def read_document(loop: Agent, inner: Section, scoring: Scoring) -> str:
 
 
 def _read_by(inner: Section, agent: Agent | None, names: list[str]) -> list[str]:
-    """Those of some agents that an agent reads; a validator without a target reads them all."""
+    """Returns those agents that an agent reads; a validator without a target reads all."""
     if agent is None or agent.type in _VALIDATORS:
         return [name for name in names if agent is None or name != agent.id]
     return [name for name in filter(reads_of(agent), names) if name != agent.id]
@@ -364,7 +364,7 @@ def _is_review(agent: Agent) -> bool:
 
 
 def _read_criteria(loop: Agent, inner: Section, scoring: Scoring) -> None:
-    """The weights: of `scoring`, or of a validator in the loop, which scores without it, too."""
+    """Reads the weights of `scoring`, or of a validator in the loop, which also scores alone."""
     context, config = loop.context, loop.mapping("scoring")
     # The last one, and a validator of loops rather than one of plans.
     found = [agent for agent in inner.agents.values() if agent.type in _VALIDATORS]
@@ -390,7 +390,7 @@ def _read_criteria(loop: Agent, inner: Section, scoring: Scoring) -> None:
 
 
 def _strategies(context: FileContext, config: Mapping, inner: Section) -> list[Strategy]:
-    """The strategies in the order in which they are tried: by `priority`, then as written."""
+    """Returns the strategies in the order of use: by `priority`, then as written."""
     advice = "write strategies: [{type: pattern, patterns: [...]}]"
     strategies: list[tuple[float, Strategy]] = []
     for item in objects_of(context, config, "strategies", advice):
@@ -429,7 +429,7 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strat
 
 
 def _read_path(context: FileContext, written: Value) -> list[Json]:
-    """The steps to a score; a path that is none is reported where it goes wrong."""
+    """Returns the steps to a score; reports an invalid path at the place of its mistake."""
     if not isinstance(written, Scalar) or not isinstance(written.value, str):
         advice = "write a path such as $.eval.score"
         context.report("W007", "the place of a score must be a text", written.span, help=advice)
@@ -443,7 +443,7 @@ def _read_path(context: FileContext, written: Value) -> list[Json]:
 
 
 def read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool) -> list[Json]:
-    """Patterns; reports those that do not compile, and warns of those that find too much."""
+    """Returns patterns; reports those that do not compile, and warns of too wide ones."""
     for scalar in written:
         span, shown = scalar.span, f"pattern {scalar.text[:60]!r}"
         try:
@@ -464,7 +464,7 @@ def read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool
 
 
 def _changed_weights(context: FileContext, value: Value | None, criteria: str) -> dict[str, float]:
-    """`custom_weights`: numbers by `dimension.criterion`; others are reported."""
+    """Returns `custom_weights`: numbers by `dimension.criterion`; reports others."""
     paths = paths_of(criteria)
     weights: dict[str, float] = {}
     for entry in value if isinstance(value, Mapping) else ():
@@ -505,7 +505,7 @@ _FORM = "Answer with one JSON object and nothing else, with true or false for ea
 
 
 def read_validator(agent: Agent, section: Section) -> ir.Node:
-    """A validator of loops or of plans: a model answers fixed criteria with true or false."""
+    """Reads a validator of loops or plans: a model answers fixed criteria with true or false."""
     criteria = criteria_of(agent, section.criteria)
     preset = preset_of(agent.context, agent.get("scoring_preset"))
     model = agent.fields.entry("model")
@@ -530,7 +530,7 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
 
 
 def criteria_of(agent: Agent, around: str) -> str:
-    """The criteria that a validator answers: its own, those of the loop around it, or by type."""
+    """Returns the criteria of a validator: its own, those of the loop around it, or by type."""
     word, mode = agent.text("scoring_context").lower(), agent.text("mode").lower()
     if around and not any(part in word for part in _MEANINGS):
         return around
@@ -545,7 +545,7 @@ def preset_of(context: FileContext, value: Value | None) -> str:
 
 
 def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Value:
-    """What a validator is asked about its target, or about all that was said before."""
+    """Returns the prompt of a validator about its target, or about all answers before it."""
     name = agent.text("evaluation_target")
     if name and not section.check_named(agent, "evaluation_target", name):
         name = ""

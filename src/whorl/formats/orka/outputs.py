@@ -1,4 +1,4 @@
-"""What agents gave, as templates and the functions of the library read it.
+"""The results of agents, as templates and the functions of the library read them.
 
 An agent's result is the text that a model wrote, or JSON. `previous_outputs.writer` prints the
 text, `previous_outputs.writer.response` is the same, and the members of a text that is a JSON
@@ -38,7 +38,7 @@ OUTPUTS = "previous_outputs"
 PAST = "past_loops"
 # Members of a record that are kept for the engine and not shown to prompts.
 INSIGHTS = "$insights"
-# Between lessons that stand in one text.
+# Between lessons in one text.
 JOINT = " | "
 # What a result without a member of that name gives for it: itself.
 WORDS = frozenset(("response", "result", "output"))
@@ -49,13 +49,13 @@ _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 
 
 class Output(dict[str, "Value"]):
-    """The result of an agent that is an object; one without `response` stands for it itself."""
+    """An agent's result that is an object; without a `response` field it is its own response."""
 
     __slots__ = ()
 
 
 def previous_outputs(run: Run) -> Table:
-    """The results of all agents that have run, by their names, and the past loops."""
+    """Returns the results of all agents that have run, by their names, and the past loops."""
     outputs = dict(outputs_of(run, listed(run, "agents")))
     past = run.lookup(PAST)
     if isinstance(past, list):
@@ -64,7 +64,7 @@ def previous_outputs(run: Run) -> Table:
 
 
 def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
-    """The results of some agents, as far as they have one; what is null in them is undefined."""
+    """Yields the results of those agents that have one; null members are undefined."""
     ran: Table | None = None
     for name in names:
         run.spend(1)
@@ -89,13 +89,13 @@ def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
 
 
 def last_of(run: Run, names: Iterable[str]) -> Value:
-    """The result of the last of some agents that has one."""
+    """Returns the result of the last of some agents that has one."""
     values = [value for _, value in outputs_of(run, names)]
     return values[-1] if values else UNDEFINED
 
 
 def output_at(run: Run, name: str, results: Value = None) -> Value:
-    """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
+    """Returns the result of an agent, or a member: `writer`, `writer.title`, `loop.agent.field`."""
     if isinstance(results, dict) and name in results:
         return results[name]
     output = last_of(run, [name])
@@ -110,7 +110,7 @@ def output_at(run: Run, name: str, results: Value = None) -> Value:
 
 
 def variable(run: Run, name: str) -> Table:
-    """An object that paths keep; empty before there is one."""
+    """Returns an object that paths keep; empty at first."""
     return table_in(table_in(run.lookup(VARIABLES)).get(name))
 
 
@@ -119,7 +119,7 @@ def known(value: Value) -> Value:
 
 
 def listed(run: Run, what: str) -> list[str]:
-    """What the reader wrote down about the agents around: all of them, the forks or the joins."""
+    """Returns the reader's list of the agents around: all of them, the forks or the joins."""
     return texts_in(table_in(run.lookup(FLOW)).get(what))
 
 
@@ -140,7 +140,7 @@ def number_in(value: Value) -> float:
 
 
 def shown_records(past: Sequence[Value]) -> list[Value]:
-    """Records of past loops without what only the engine needs."""
+    """Returns records of past loops without the fields that only the engine needs."""
     return [
         {k: v for k, v in record.items() if v is not None and k != "number" and k[:1] != "$"}
         if isinstance(record, dict)
@@ -150,7 +150,7 @@ def shown_records(past: Sequence[Value]) -> list[Value]:
 
 
 def member(value: Value, name: str) -> Value:
-    """`value.name`, where a text or an object without `response` is its own."""
+    """Returns `value.name`; a text or an object without `response` is its own response."""
     if isinstance(value, dict):
         return value.get(name, value if isinstance(value, Output) and name in WORDS else UNDEFINED)
     inner = object_in(value) if isinstance(value, str) else None
@@ -162,17 +162,17 @@ def member(value: Value, name: str) -> Value:
 
 
 def item(value: Value, key: Value) -> Value:
-    """`value[key]`, with the same rule for texts as keys."""
+    """Returns `value[key]`, with the same rule for texts as keys."""
     return member(value, key) if isinstance(key, str) else item_of(value, key)
 
 
 def printed(run: Run, value: Value) -> str:
-    """A value as templates print it: an object with a response prints that."""
+    """Returns a value as templates print it: an object with a response prints the response."""
     return run.text(response_of(value))
 
 
 def joined(run: Run, mark: str, texts: Iterable[str], operation: str) -> str:
-    """Texts as one; what would be too long is refused before all of it is there."""
+    """Returns texts as one; a text that would be too long is refused before it is built."""
     parts: list[str] = []
     size = 0
     for text in texts:
@@ -185,7 +185,7 @@ def joined(run: Run, mark: str, texts: Iterable[str], operation: str) -> str:
 
 
 def response_of(value: Value) -> Value:
-    """What an agent said."""
+    """Returns the response of an agent."""
     for _ in range(_UNWRAPPED_MAX):
         if isinstance(value, dict) and value.get("response") is not None:
             value = value["response"]
@@ -197,7 +197,7 @@ def response_of(value: Value) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """The text in which scores and lessons are looked for."""
+    """Returns the text in which scores and lessons are searched."""
     response = response_of(value)
     if isinstance(response, str):
         return response
@@ -208,7 +208,7 @@ def text_of(value: Value) -> str:
 
 
 def fields_of(value: Value) -> Table:
-    """The members of a result: of the object, or of the one that a text holds."""
+    """Returns the members of a result: of the object, or of the object in a text."""
     if isinstance(value, dict):
         inner = value.get("response")
         spoken = fields_of(inner) if isinstance(inner, dict | str) else {}
@@ -217,7 +217,7 @@ def fields_of(value: Value) -> Table:
 
 
 def object_in(text: str) -> Table | None:
-    """The JSON object that a text is, or holds in a fence."""
+    """Returns the JSON object that a text is, or holds in a fence."""
     if len(text) > _PARSED_MAX or "{" not in text:
         return None
     return _parsed(text)

@@ -1,4 +1,4 @@
-"""Reads a file of agents into the IR, and checks which agents and members its templates read."""
+"""Reads a file of agents into the IR, and checks the agents and members that its templates read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAIN_OUTPUT = "response"
 # What templates call to be told what has happened in the run.
 _ASKS_BACK = "get_execution_artifacts"
 _METHODS = ("get", "items", "keys", "values")
-# Members that results have in the public system: here they are empty, but nobody misspelt them.
+# Members that results have in the public system: here they are empty, but spelt correctly.
 _ELSEWHERE = words(
     "input status confidence internal_reasoning formatted_prompt _metrics insights improvements "
     "mistakes"
@@ -44,7 +44,7 @@ class OrkaReader:
     editing = "whorl.formats.orka.sketch:OrkaChanges"
 
     def claims(self, document: Document) -> bool:
-        """Whether the file has an orchestrator, or agents that have an id and a type of ours."""
+        """Returns whether the file has an orchestrator, or agents with an id and a known type."""
         root = document.root
         if isinstance(root, Mapping) and "orchestrator" in root:
             return True
@@ -91,7 +91,7 @@ class OrkaReader:
 
 
 def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
-    """Reports results that cannot be there; where a template provides for that, it warns."""
+    """Reports results that cannot exist; if a template handles that case, it warns."""
     run: set[str] = set()
     # The names that templates have besides agents and inputs, wherever they have them.
     bound = {OUTPUTS, "at"}
@@ -128,7 +128,7 @@ def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None
 
 
 def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:
-    """The agent whose result is read; nothing where that is not known."""
+    """Returns the agent whose result is read, or "" if that is unknown."""
     agent = name.path[0] if name.name == OUTPUTS and name.path else None
     if not isinstance(agent, str) or agent in _METHODS or agent == PAST:
         return ""
@@ -137,12 +137,12 @@ def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:
 
 
 def _is_function(use: Use, name: NameUse) -> bool:
-    """Whether a result is read by a function that is given the agent's name."""
+    """Returns whether a function that receives the agent's name reads the result."""
     return name.name == OUTPUTS and not use.expression.source.startswith(OUTPUTS, name.offset)
 
 
 def _is_provided(use: Use, name: NameUse) -> bool:
-    """Whether a template has something for the case that there is no result."""
+    """Returns whether a template handles a missing result."""
     return name.guarded or use.expression.source.startswith("safe_get_response", name.offset)
 
 
@@ -196,7 +196,7 @@ def _check_members(context: FileContext, use: Use, name: NameUse, agent: str) ->
 
 
 def _shape_of(node: ir.Node | None) -> Shape | None:
-    """The shape of a node's result as templates see it; None where it may be anything."""
+    """Returns the shape of a node's result in templates; None if it may be any."""
     if isinstance(node, ir.Loop):
         # The figures of a loop stand beside its agents in `result`, too.
         plain = ("loops_completed", "final_score", "threshold_met")
@@ -213,7 +213,7 @@ def _shape_of(node: ir.Node | None) -> Shape | None:
 
 
 def _shape_of_records(loop: ir.Node | None) -> Shape | None:
-    """The records of past iterations; those of earlier runs may be of another version."""
+    """Returns the shape of past iterations' records; earlier runs may have another version."""
     if not isinstance(loop, ir.Loop) or loop.memory is None or loop.memory.across_runs:
         return None
     names = (str(name) for name, _ in loop.memory.record.entries)

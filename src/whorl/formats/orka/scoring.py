@@ -1,4 +1,4 @@
-"""The score and the lessons of an iteration: looked for in what its agents said, never guessed.
+"""The score and the lessons of an iteration: found in its agents' answers, never guessed.
 
 A score is a number that a strategy finds, or the weights of the criteria that a model finds met.
 """
@@ -66,7 +66,7 @@ def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
 
 
 def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool = False) -> None:
-    """Pay for what searches take beside that: it grows with the states of a pattern."""
+    """Pays for the additional work of searches: it grows with the states of a pattern."""
     for source in patterns:
         try:
             program = search_pattern(source, lessons=lessons)
@@ -76,16 +76,16 @@ def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool
 
 
 def find_score(run: Run, results: Table, settings: Table) -> Scored | None:
-    """The score and the agent that supplied it: criteria first, then the moderators, then by plan.
+    """Returns the score and its agent: criteria first, then the moderators, then by plan.
 
-    Later agents come first: in doubt it is the scorer, which speaks last. A number out of range
-    is given only where there is none in range.
+    Later agents come first: the scorer usually answers last. A number out of range is returned only
+    if there is none in range.
     """
     return _best(_candidates(run, results, settings))
 
 
 def _best(candidates: Iterable[Scored]) -> Scored | None:
-    """The first in range; where there is none, the first one."""
+    """Returns the first score in range, or else the first score."""
     beyond: Scored | None = None
     for candidate in candidates:
         if 0 <= candidate[0] <= 1:
@@ -123,7 +123,7 @@ def _candidates(run: Run, results: Table, settings: Table) -> Iterator[Scored]:
 
 
 def _by_criteria(results: Table, settings: Table) -> Scored | None:
-    """Criteria that at least half of were answered, by the last agent that did."""
+    """Returns the score of the last agent that answered at least half of the criteria."""
     table = table_in(settings.get("weights"))
     weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
     for name in reversed(results) if weights else ():
@@ -140,7 +140,7 @@ def _by_criteria(results: Table, settings: Table) -> Scored | None:
 
 
 def _by_strategy(run: Run, results: Table, strategy: Table) -> Scored | None:
-    """The first score in range of the agents that a strategy names, or of all, the last first."""
+    """Returns the first score in range of a strategy's agents, or of all, the last first."""
     kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
     written = strategy.get("path")
     path: list[Value] = written if isinstance(written, list) else []
@@ -169,7 +169,7 @@ def _by_strategy(run: Run, results: Table, strategy: Table) -> Scored | None:
 
 
 def _in_text(run: Run, text: str, strategy: Table) -> float | None:
-    """The first number in range of the first pattern that has one; else one out of range."""
+    """Returns the first number in range of the first pattern that has one; else another one."""
     beyond: float | None = None
     for source in texts_in(strategy.get("patterns")):
         try:
@@ -203,7 +203,7 @@ def _scored(digits: str, behind: str) -> float | None:
 
 
 def _normalised(number: float, behind: str) -> float | None:
-    """The number that a score stands for: percents and parts of ten are divided."""
+    """Returns a number as a score: percents and parts of ten are divided."""
     suffix = _SUFFIX.match(behind)
     if suffix is not None:
         scale = 100.0 if suffix[1] else float(suffix[2] or suffix[3])
@@ -214,7 +214,7 @@ def _normalised(number: float, behind: str) -> float | None:
 
 
 def lessons(run: Run, texts: Iterable[str], patterns: list[str], length_max: int) -> str:
-    """What the patterns find, each once, joined, and cut at a length."""
+    """Returns the matches of the patterns, each once, joined, and cut at a length."""
     by_word: dict[str, str] = {}
     for text, source in product(texts, patterns):
         try:
@@ -236,8 +236,8 @@ def lessons(run: Run, texts: Iterable[str], patterns: list[str], length_max: int
 def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
     """Compiles a pattern; raises LanguageError. Patterns for lessons ignore case and line ends.
 
-    A look-ahead at its very end becomes a group: what a pattern only looks for there may as well
-    belong to what it finds, since no more than its groups is ever read.
+    A look-ahead at its very end becomes a group: its text may belong to the match, because only the
+    groups of a match are read.
     """
     start, depth = source.rfind(_AHEAD), 0
     for letter in _LETTERS.finditer(source, start) if start >= 0 else ():
@@ -250,7 +250,7 @@ def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
 
 
 def parse_path(text: str) -> list[str | int]:
-    """The steps of a path; raises LanguageError with the offset of what is wrong."""
+    """Returns the steps of a path; raises LanguageError with the offset of the mistake."""
     at = 1 if text.startswith("$") else 0
     steps: list[str | int] = []
     while at < len(text):
@@ -266,7 +266,7 @@ def parse_path(text: str) -> list[str | int]:
 
 
 def value_at(value: Value, steps: list[Value]) -> Value:
-    """The value at the end of a path: members of objects, positions of lists, and nothing else."""
+    """Returns the value at the end of a path of members of objects and positions of lists."""
     for step in steps:
         if isinstance(step, str) and isinstance(value, dict):
             value = value.get(step, UNDEFINED)
@@ -346,12 +346,12 @@ _NEAR_CHARACTERS = 100
 
 
 def paths_of(context: str) -> list[str]:
-    """The criteria of a context as `dimension.criterion`, in their order."""
+    """Returns the criteria of a context as `dimension.criterion`, in their order."""
     return [f"{name}.{part}" for name, criteria in CONTEXTS[context].items() for part in criteria]
 
 
 def weights_of(context: str, preset: str, changed: dict[str, float]) -> dict[str, float]:
-    """The weight of each criterion; after a change all are scaled so that they sum to 1."""
+    """Returns the weight of each criterion; changed weights are scaled so that they sum to 1."""
     table = _WEIGHTS[context][PRESETS.index(preset)]
     weights = dict(zip(paths_of(context), table, strict=True)) | changed
     total = sum(weights.values())
@@ -359,7 +359,7 @@ def weights_of(context: str, preset: str, changed: dict[str, float]) -> dict[str
 
 
 def answered(value: Value, paths: list[str]) -> dict[str, bool]:
-    """The criteria that a result answers, by `dimension.criterion`."""
+    """Returns the criteria that a result answers, by `dimension.criterion`."""
     if isinstance(value, dict):
         evaluations = value.get("boolean_evaluations")
         if isinstance(evaluations, dict):
@@ -375,7 +375,7 @@ def answered(value: Value, paths: list[str]) -> dict[str, bool]:
 
 
 def _in_object(fields: Table, paths: list[str]) -> dict[str, bool]:
-    """The criteria in an object: by dimension, or flat; case does not matter."""
+    """Returns the criteria in an object: by dimension, or flat; case does not matter."""
     folded = {name.lower(): part for name, part in fields.items()}
     answers: dict[str, bool] = {}
     for path in paths:
@@ -390,7 +390,7 @@ def _in_object(fields: Table, paths: list[str]) -> dict[str, bool]:
 
 
 def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
-    """The criteria in prose: `name: true`, or such a word soon after the name."""
+    """Returns the criteria in prose: `name: true`, or such a word soon after the name."""
     searched = text.lower()
     answers: dict[str, bool] = {}
     for path in paths:

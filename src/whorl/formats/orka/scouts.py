@@ -1,4 +1,4 @@
-"""How a scout chooses a path of agents: by rules, by what a model says, by what a brain knows."""
+"""How a scout chooses a path of agents: by rules, by a model's answer, by a brain's knowledge."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _ASKED = (
 
 
 def options(run: Run, question: Value, settings: Value) -> Table:
-    """The paths that a scout may take, the best first, or why there are none."""
+    """Returns the paths that a scout may take, the best first, or the reason for an empty list."""
     table, text = table_in(settings), run.text(question)
     agents = {str(agent["id"]): agent for agent in tables_in(table.get("agents"))}
     if not agents:
@@ -101,7 +101,7 @@ def options(run: Run, question: Value, settings: Value) -> Table:
 
 
 def _paths(agents: dict[str, Table], table: Table) -> Iterator[list[str]]:
-    """Agents in the order of the file; one that ends a path is put behind it."""
+    """Yields paths of agents in the order of the file; an agent that ends a path is last."""
     ends = [[name] for name, agent in agents.items() if agent.get("terminal")] or [[]]
     others = [name for name, agent in agents.items() if not agent.get("terminal")]
     for length in range(int(number_in(table["max_depth"])) + 1):
@@ -159,7 +159,7 @@ def _parts(path: list[str], question: str) -> dict[str, float]:
 
 
 def _overlap(path: list[str], question: str) -> float:
-    """How many words of the agents' names the question has."""
+    """Returns how many words of the agents' names the question has."""
     words = set(_WORD.findall(question.lower()))
     names = {part for name in path for part in name.lower().split("_") if part}
     return 0.3 + 0.7 * len(words & names) / len(names) if names else 0.3
@@ -168,7 +168,7 @@ def _overlap(path: list[str], question: str) -> float:
 def _checked(
     path: list[str], table: Table, safety: float, is_terminal: bool, overlap: float
 ) -> tuple[float, dict[str, bool]]:
-    """The share of the criteria that hold; 0 where one does not that has to."""
+    """Returns the share of the criteria that hold; 0 if a required one does not."""
     is_safe = safety >= 1 - number_in(table["safety_threshold"])
     important = {
         "ends_with_an_answer": is_terminal,
@@ -192,7 +192,7 @@ def _required(question: str) -> set[str]:
 
 
 def asked(run: Run, question: Value, found: Value, settings: Value) -> str:
-    """What a model is asked about the paths."""
+    """Returns the prompt for a model about the paths."""
     table = table_in(settings)
     agents = "\n".join(f"- {a['id']}: {a['about']}" for a in tables_in(table.get("agents")))
     best = tables_in(table_in(found).get("paths"))[: int(number_in(table["k_beam"]))]
@@ -203,7 +203,7 @@ def asked(run: Run, question: Value, found: Value, settings: Value) -> str:
 
 
 def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Value) -> Table:
-    """What a scout decides, given the paths, what skills say of them, and what a model does."""
+    """Returns a scout's decision from the paths, the skills' support and a model's answer."""
     table, whole = table_in(settings), table_in(found)
     candidates = [{**row} for row in tables_in(whole.get("paths"))]
     if not candidates:
@@ -258,7 +258,7 @@ def _without_a_path(status: str) -> Table:
 def _recommended(
     answered: Value, candidates: list[Table], table: Table
 ) -> tuple[Table | None, str]:
-    """The path that a model recommends, if it is one; its scores are taken over."""
+    """Returns the path that a model recommends, if it is a candidate, and uses its scores."""
     if answered is None:
         return None, ""
     answer = table_in(answered) or outputs.object_in(to_text(answered))
@@ -306,7 +306,7 @@ def _chosen(run: Run, best: list[Table], table: Table) -> tuple[str, Value, Tabl
 
 
 def followed(run: Run, decision: Value) -> list[Value]:
-    """The agents that a decision runs: all of a path, or the first of the best candidate."""
+    """Returns the agents that a decision runs: a whole path, or the first of the best candidate."""
     table = table_in(decision)
     target, word = table.get("target"), table.get("decision")
     if word in ("commit_path", "commit_next"):
@@ -325,7 +325,7 @@ PATH_MAX = 100
 
 
 def came_of(run: Run, name: Value, known: Value, is_last: Value) -> Value:
-    """What an agent of a path gave, or why it gave nothing; null where it was not tried."""
+    """Returns the result of an agent of a path, or its failure; null if it did not run."""
     agent = run.text(name)
     if agent not in texts_in(known):
         return {"id": agent, "error": f"there is no agent {agent[:60]!r} that a path can run"}
@@ -341,7 +341,7 @@ def came_of(run: Run, name: Value, known: Value, is_last: Value) -> Value:
 
 
 def kept(run: Run, variable: Value, result: Value) -> Value:
-    """The results of paths, or their failures, with one more."""
+    """Returns the results of paths, or their failures, with one more."""
     before, row = outputs.variable(run, run.text(variable)), table_in(result)
     key = "value" if variable == outputs.RAN else "error"
     return {**before, run.text(row["id"]): row[key]} if key in row else before
@@ -352,7 +352,7 @@ def unhindered(run: Run) -> bool:
 
 
 def source_of(run: Run, source: Value) -> Value:
-    """What the agents of a path are given; the input of the run where there is no such value."""
+    """Returns the input of a path's agents; the input of the run if there is no such value."""
     name, _, rest = run.text(source).partition(".")
     value = outputs.last_of(run, [name])
     for part in filter(None, rest.split(".")):
@@ -361,7 +361,7 @@ def source_of(run: Run, source: Value) -> Value:
 
 
 def find_path(run: Run, source: Value, dropped: Value) -> Table:
-    """The agents that a path names, or why there are none."""
+    """Returns the agents that a path names, or an error."""
     written = run.text(source)
     names, error = _names_at(run, written.split("."))
     if names is None:
@@ -391,7 +391,7 @@ def _names_at(run: Run, parts: list[str]) -> tuple[list[str] | None, str]:
 
 
 def _names_in(value: Value, holder: Value, key: str) -> tuple[list[str] | None, str]:
-    """The agents that a value lists; the decision that stands in it, or beside it, counts."""
+    """Returns the agents that a value lists; a decision inside or beside the list counts."""
     for _ in range(8):
         if isinstance(value, str):
             inner = outputs.object_in(value) or _list_in(value)
@@ -433,7 +433,7 @@ def _decided(value: Value, decision: Value) -> tuple[list[str] | None, str]:
 
 
 def _list_in(text: str) -> list[Value] | None:
-    """The names in a list that is written as JSON or YAML."""
+    """Returns the names in a list that is written as JSON or YAML."""
     stripped = text.strip()
     if stripped[:1] == "[" and stripped[-1:] == "]":
         parts = stripped[1:-1].split(",")
@@ -445,7 +445,7 @@ def _list_in(text: str) -> list[Value] | None:
 
 
 def executed(run: Run, it: Value, aborts: Value) -> Table:
-    """What an executor tells: the path, what each agent gave, and how it went as a whole."""
+    """Returns the result of an executor: the path, each agent's result, and the overall status."""
     whole = table_in(it)
     results: Table = {}
     errors: list[str] = []

@@ -26,7 +26,7 @@ _DEEP_MAX = 16
 
 
 class OrkaChanges(ListChanges):
-    """Fields can be set, agents removed and put into another order; the rest is edited as text."""
+    """The changes that work: set fields, remove and reorder agents; the rest is edited as text."""
 
     @classmethod
     def draw(cls, document: Document) -> Sketch:

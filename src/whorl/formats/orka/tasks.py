@@ -29,7 +29,7 @@ LIBRARY = "orka"
 # The name that an operator maps to a search, in [tasks] of the configuration.
 SEARCH_TASK = "duckduckgo"
 _MARKS = ("{{", "{%", "{#")
-# A template that is one expression would keep its type; a prompt is a text whatever it says.
+# A template that is one expression would keep its type; a prompt is always a text.
 _AS_TEXT = "{{ '' }}"
 _INPUT = ir.Expression("template", "{{ get_input() }}{{ '' }}", LIBRARY)
 _STRUCTURED = ("enabled", "mode", "schema", "require_code_block", "coerce_types", "strict")
@@ -66,7 +66,7 @@ def template(source: str) -> ir.Expression:
 
 
 def computed(function: str, *arguments: str) -> ir.Expression:
-    """The call of a function of the library; the arguments are names or literals."""
+    """Returns a call of a function of the library; the arguments are names or literals."""
     return ir.Expression("jinja", called(function, *arguments), LIBRARY)
 
 
@@ -79,7 +79,7 @@ def literal(value: object) -> str:
 
 
 def read_prompt(agent: Agent, name: str, added: str = "") -> ir.Constant | ir.Expression | None:
-    """Reads what a model is told, always a text; an instruction may be added to it."""
+    """Reads the prompt of a model, always a text; an instruction may be added to it."""
     written = scalar_of(agent.get(name))
     if written is None:
         return ir.Constant(added) if added else None
@@ -93,7 +93,7 @@ def read_prompt(agent: Agent, name: str, added: str = "") -> ir.Constant | ir.Ex
 
 
 def read_value(context: FileContext, value: Value | None) -> ir.Value:
-    """Reads any JSON; texts with marks become templates, whatever holds none a constant."""
+    """Reads any JSON; texts with marks become templates, all other values constants."""
 
     def read_scalar(scalar: Scalar) -> ir.Value:
         if not isinstance(scalar.value, str) or not is_template(scalar.value):
@@ -121,7 +121,7 @@ def read_timeout(agent: Agent) -> float | None:
 
 
 def read_answer(agent: Agent, _: Section) -> ir.Node:
-    """An agent that answers with a text, or with fields where `structured_output` asks for them."""
+    """Reads an agent that answers with a text, or with fields if it has `structured_output`."""
     output = agent.mapping("structured_output")
     if output is None:
         return ask(agent)
@@ -157,7 +157,7 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
 
 
 def read_fixed(agent: Agent, _: Section) -> ir.Node:
-    """An agent whose answer is true or false, one of some categories, or a fixed structure."""
+    """Reads an agent that answers true or false, one of some categories, or a fixed structure."""
     shape = computed("orka_binary", "it")
     instruction = "Answer with true or false, and with nothing else."
     if agent.type.endswith("classification"):
@@ -184,7 +184,7 @@ def ask(
     returns: Json = None,
     shape: ir.Value | None = None,
 ) -> ir.Task:
-    """The task that asks the model of an agent; the instruction is added to its system prompt."""
+    """Returns the task that asks an agent's model; the system prompt gets the instruction."""
     prompt = prompt or read_prompt(agent, "prompt")
     if prompt is None:
         message = f"agent {agent.id!r} has no 'prompt': its model is given the input alone"
@@ -210,7 +210,7 @@ def ask(
 
 
 def _base_url(url: str, provider: str) -> str:
-    """The address of a model's server, where a file names the place of one kind of request."""
+    """Returns the address of a model's server, if a file has the URL of one kind of request."""
     endpoint = _ENDPOINT.search(url)
     base = url[: endpoint.start()] if endpoint else url.rstrip("/")
     if endpoint:
@@ -252,7 +252,7 @@ def read_rag(agent: Agent, section: Section) -> ir.Node:
 
 
 def read_search(agent: Agent, _: Section) -> ir.Node:
-    """A search in the web, which the operator maps to a function or a URL."""
+    """Reads a search in the web, which the operator maps to a function or a URL."""
     arguments: list[tuple[str, ir.Value]] = [("query", read_prompt(agent, "prompt") or _INPUT)]
     most = agent.get("max_results")
     if most is not None:
@@ -271,7 +271,7 @@ BRAIN = {
 
 
 def read_brain(agent: Agent, _: Section) -> ir.Node:
-    """An agent that keeps what was learnt from run to run, or finds it again."""
+    """Reads an agent that keeps lessons from run to run, or finds them again."""
     operation = agent.context.choice(agent.get("operation"), BRAIN, "a brain cannot", "learn")
     written = scalar_of(agent.get("prompt"))
     payload: ir.Value = template("{{ get_input() }}")
@@ -283,7 +283,7 @@ def read_brain(agent: Agent, _: Section) -> ir.Node:
 
 
 def amend(name: str, namespace: str, change: str, given: ir.Fields) -> ir.Task:
-    """The task that changes a memory by a function of the library, or only asks it."""
+    """Returns the task that changes or queries a memory by a function of the library."""
     inputs: tuple[tuple[str, ir.Value], ...] = (
         ("operation", ir.Constant("amend")),
         ("namespace", ir.Constant(namespace)),
@@ -299,7 +299,7 @@ def read_failing(agent: Agent, _: Section) -> ir.Node:
 
 
 def read_invariants(agent: Agent, _: Section) -> ir.Node:
-    """Checks what a run has done by rules alone."""
+    """Reads a check of the run's history by rules alone."""
     config: dict[str, object] = {
         "max_depth": number_of(agent.get("max_depth")),
         "allow_reentrant_nodes": texts_of(agent.get("allow_reentrant_nodes")),
