@@ -1,4 +1,4 @@
-"""What nodes give: found in what was printed or answered, and brought to the types of ports."""
+"""The outputs of nodes: found in printed text or answers, and converted to the types of ports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def given(run: Run, name: Value) -> Value:
 
 
 def finished(run: Run, value: Value, node: Value, written: Value) -> Value:
-    """The outputs of a command: declared ones from its standard output, and the usual ones."""
+    """Returns the outputs of a command: declared ones from standard output, and usual ones."""
     stdout = _text(item_of(value, "stdout"))
     usual: dict[str, Value] = {
         "output": stdout,
@@ -53,7 +53,7 @@ def finished(run: Run, value: Value, node: Value, written: Value) -> Value:
 
 
 def _with_rest(outputs: dict[str, Value], rest: dict[str, Value]) -> Value:
-    """The declared outputs of a node come first: `output` stands for the first one."""
+    """Returns all outputs, the declared ones first: `output` means the first output of a node."""
     return outputs | {name: part for name, part in rest.items() if name not in outputs}
 
 
@@ -76,7 +76,7 @@ def _extracted(run: Run, text: str, spec: dict[str, Any], what: str) -> Value:
 
 
 def _follow(value: Value, path: str) -> Value:
-    """Only paths such as `$.a.b.c` are known."""
+    """Follows a path such as `$.a.b.c`; other forms are unknown."""
     for key in path.removeprefix("$").split("."):
         if key:
             value = item_of(value, int(key) if key.isdigit() else key)
@@ -144,7 +144,7 @@ def _field(
 
 
 def find_object(run: Run, text: str) -> Value:
-    """The JSON object or list that a text is, or holds in a fence or between other words."""
+    """Returns the JSON object or list that a text is, or has in a fence or between other words."""
     run.check_text(len(text), "an answer")
     candidates = [text.strip(), *(match[1].strip() for match in _FENCE.finditer(text))]
     # From each opening brace, as far as there are some, to the last closing one.
@@ -163,7 +163,7 @@ def find_object(run: Run, text: str) -> Value:
 
 
 def returned(run: Run, value: Value, node: Value, written: Value) -> Value:
-    """The outputs of a function: every declared one must be there, of its type."""
+    """Returns the outputs of a function: every declared one must exist and have its type."""
     if not isinstance(value, dict):
         raise EvaluationError(f"{node!r} must return an object, not {described(value)}")
     outputs: dict[str, Value] = {}
@@ -181,7 +181,7 @@ def _specs(run: Run, written: Value) -> list[dict[str, Any]]:
 
 
 def shown(run: Run, value: Value) -> str:
-    """A value as templates print it: a text as it is, anything else as JSON."""
+    """Returns a value as templates print it: a text unchanged, anything else as JSON."""
     if isinstance(value, str):
         return value
     if value is UNDEFINED or value is None:
@@ -192,7 +192,7 @@ def shown(run: Run, value: Value) -> str:
 
 
 def worded(run: Run, value: Value) -> str:
-    """What is not there has no words in a prompt; in a script it is `null`."""
+    """Returns a value as a text for a prompt; a missing value is "" (in a script it is `null`)."""
     return "" if value is UNDEFINED or value is None else shown(run, value)
 
 
@@ -205,7 +205,7 @@ def described(value: Value) -> str:
 
 
 def typed(run: Run, value: Value, wanted: Value, what: str) -> Value:
-    """A value for a port of a type; texts become numbers and truth values where they say so."""
+    """Returns a value of a port's type; texts are converted to numbers and booleans if possible."""
     if value is None or value is UNDEFINED:
         return None
     text = value.strip() if isinstance(value, str) else ""
@@ -233,7 +233,7 @@ def typed(run: Run, value: Value, wanted: Value, what: str) -> Value:
 
 
 def _check(value: Value, wanted: str, what: str) -> None:
-    """Refuses a value that is not of the type, without changing any."""
+    """Refuses a value of another type, and converts none."""
     kind = _CHECKED.get(wanted)
     is_truth = isinstance(value, bool) and wanted == "number"
     if kind is not None and (is_truth or not isinstance(value, kind)):

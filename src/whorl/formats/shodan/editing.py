@@ -1,4 +1,4 @@
-"""Graph files in an editor: what operations do to nodes, edges, mappings and loops of any form."""
+"""Graph files in an editor: the changes to nodes, edges, mappings and loops of any form."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PortName:
         return (*self._node.where, "data", *keys)
 
     def rename(self, new: str) -> list[tuple[SketchNode, Keys]]:
-        """Writes another name everywhere; gives the texts and fields of nodes that named it."""
+        """Renames the port everywhere; returns the texts and fields of nodes that named it."""
         own, changes = self._check(new), self._changes
         readers = [*self._edges(), *self._mappings(), *self._around(), *self._texts()]
         readers = readers if changes.rewires else []
@@ -79,7 +79,7 @@ class PortName:
         return [(node, where) for node, where in found if where[: len(node.where)] == node.where]
 
     def _check(self, new: str) -> Keys:
-        """Where the port is declared, if it can have another name."""
+        """Returns the place at which the port is declared; refuses a name that it cannot have."""
         changes, node, where = self._changes, self._node, self._data(self._side)
         names = [self._at(*where, index, "name") for index in range(self._listed(where))]
         if self._name not in names:
@@ -101,7 +101,7 @@ class PortName:
         return (*where, names.index(self._name), "name")
 
     def _edges(self) -> Iterator[_Reader]:
-        """The handles of edges, those inside of a rim included: `input:task:internal`."""
+        """Yields the handles of edges, also those inside of a rim: `input:task:internal`."""
         for index, item in enumerate(self._changes.items(self._level, "edges")):
             for end, usual in (("source", "output"), ("target", "input")):
                 if text_at(item, end) != self._id:
@@ -115,7 +115,7 @@ class PortName:
                     yield self._node, where, len(prefix)
 
     def _mappings(self) -> Iterator[_Reader]:
-        """The mappings of a loop name its own ports."""
+        """Yields the places at which the mappings of a loop name its own ports."""
         is_input = self._side == "inputs"
         rows = self._data("inputMappings" if is_input else "outputMappings")
         places = [self._data("forEach", "items")] if is_input else []
@@ -127,7 +127,7 @@ class PortName:
         yield from ((self._node, where, 0) for where in places if self._at(*where) == self._name)
 
     def _around(self) -> Iterator[_Reader]:
-        """The loop around the node, and texts: from inside of a loop they read its inputs."""
+        """Yields places in the loop around, and in texts: texts inside a loop read its inputs."""
         is_output, slug = self._side == "outputs", "_".join(self._node.title.lower().split())
         names = {self._id, *({slug} - {"", *self._changes.ids(self._level)})}
         for place in port_places(self._changes, self._level, names):
@@ -138,7 +138,7 @@ class PortName:
                 yield place.reader, where, start
 
     def _texts(self) -> Iterator[_Reader]:
-        """The placeholders of the node's own texts, which read its inputs."""
+        """Yields the placeholders of the node's own texts, which read its inputs."""
         for where, text in self._changes.texts_of(self._node) if self._side == "inputs" else ():
             for match in PLACE.finditer(text):
                 start = match.end(1) - len(match[1].lstrip().removeprefix("inputs."))
@@ -316,7 +316,7 @@ class ShodanChanges(CanvasChanges):
             yield text_at(item, "name"), "text" if word == "string" else word
 
     def mentions(self, level: Keys, node: SketchNode) -> Iterator[Keys]:
-        """The mappings and conditions of a loop name the nodes inside of it."""
+        """Yields the mappings and conditions of a loop, which name the nodes inside of it."""
         data = (*node.where, "data")
         own = (*node.where, *INLINE) if node.body == "inline" else self.level(node)
         if node.kind != "loop" or own != level:
@@ -358,7 +358,7 @@ class ShodanChanges(CanvasChanges):
         self.outcome.select = [joined(into, name)]
 
     def _inside(self, loop: SketchNode) -> tuple[Keys, dict[str, Json]]:
-        """The level inside of a loop, and what a node there has beside its own fields."""
+        """Returns the level inside of a loop, and the extra fields that a node has there."""
         if loop.kind != "loop" or loop.body == "file":
             self.refuse_at(UNKNOWN, f"{loop.path!r} has no nodes in this file", loop.where)
         if loop.body == "inline":
@@ -386,7 +386,7 @@ class ShodanChanges(CanvasChanges):
         self.outcome.select = [joined(into, self.id_of(node)) for node in nodes]
 
     def _together(self, operation: Operation) -> list[SketchNode]:
-        """The nodes of an operation, which stand in the same loop."""
+        """Returns the nodes of an operation; they must be in the same loop."""
         nodes = [self.node(path) for path in operation.at]
         if len({node.parent for node in nodes}) > 1:
             raise refuse(UNKNOWN, "the nodes do not all have the same parent")
@@ -410,7 +410,7 @@ class ShodanChanges(CanvasChanges):
             (rim.enter if inwards else rim.leave)(names)
             return
         if not inwards:
-            # They stand in the loop that is around it then, if there is one.
+            # They are then in the loop around it, if there is one.
             around, more = self.sketch.node(loop.parent), {}
             if around is not None and level == self.level(around):
                 more = self._inside(around)[1]
@@ -424,7 +424,7 @@ class ShodanChanges(CanvasChanges):
             self._shift(where, loop, -1 if inwards else 1)
 
     def _shift(self, where: Keys, loop: SketchNode, sign: int) -> None:
-        """A place inside of a loop counts from the corner of the loop."""
+        """Converts a position: inside of a loop it counts from the corner of the loop."""
         old = number_pair(at(self.editor.now.root, *where, "position"), "x", "y")
         for axis, number, corner in zip("xy", old or (), loop.position or (), strict=False):
             self.editor.set([*where, "position", axis], number + sign * corner)
@@ -464,7 +464,7 @@ class ShodanChanges(CanvasChanges):
         self.outcome.select = [joined(parent, name)]
 
     def _loop_fields(self, operation: Operation, nodes: list[SketchNode]) -> dict[str, Json]:
-        """The fields of a new loop; `until` and `at_most` say what they say of any loop."""
+        """Returns the fields of a new loop; `until` and `at_most` mean the same as for any loop."""
         given = dict(operation.get("fields", {}))
         most, until = given.pop("at_most", None), given.pop("until", None)
         if most is not None:
@@ -497,6 +497,6 @@ class ShodanChanges(CanvasChanges):
 
 
 def _same_port(before: Value, behind: Value) -> bool:
-    """Whether an edge leads to the port of a rim that another one goes on from."""
+    """Returns whether one edge leads to the port of a rim from which another one continues."""
     inward, onward = text_at(before, "targetHandle"), text_at(behind, "sourceHandle")
     return bool(inward) and inward.removesuffix(_INTERNAL) == onward.removesuffix(_INTERNAL)

@@ -1,4 +1,4 @@
-"""The function library of graphs: what arrives at typed ports, what nodes give, when loops go on.
+"""The function library of graphs: inputs of typed ports, outputs of nodes, and ends of loops.
 
 Names of nodes are arguments, since a node may have a name that no expression can spell.
 """
@@ -38,7 +38,7 @@ TYPES = ("string", "number", "boolean", "json", "array", "object", "file", "file
 
 
 def port(run: Run, name: Value, key: Value) -> Value:
-    """An output that a node does not have is null; `output` stands for its first one."""
+    """Returns an output of a node, or null; `output` means its first one."""
     ports = run.lookup(str(name))
     if not isinstance(ports, dict):
         return None
@@ -57,7 +57,7 @@ def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
 
 
 def ready(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> bool:
-    """Looking at all that arrives is the check; what must not arrive has raised by now."""
+    """Returns true: evaluating the inputs is the check, and a wrong one has raised by now."""
     return True
 
 
@@ -66,7 +66,7 @@ def refuse(run: Run, message: Value) -> Value:
 
 
 def mapped(run: Run, number: Value, choices: tuple[Value, ...], named: dict[str, Value]) -> Value:
-    """Of pairs of `first`, `subsequent` or `all` and a value: the one meant for this iteration."""
+    """Returns this iteration's value, from pairs of `first`, `subsequent` or `all` and a value."""
     wanted = "first" if number == 1 else "subsequent"
     pairs = zip(choices[::2], choices[1::2], strict=True)
     return next((value for when, value in pairs if when in (wanted, "all")), None)
@@ -77,7 +77,7 @@ def kept(run: Run, new: Value, old: Value) -> Value:
 
 
 def _holds(run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, field: str) -> bool:
-    """Whether an output is what a condition of a loop says; one that is missing ends no loop."""
+    """Returns whether an output meets a condition of a loop; a missing one ends no loop."""
     what, is_equality = f"{field}: output {name!r}", sign in ("==", "!=")
     if (value is None or value is UNDEFINED) and wanted is not None:
         if field == "exitWhen":
@@ -96,7 +96,7 @@ continues, leaves = (partial(_holds, field=field) for field in ("continueWhile",
 
 
 def goes_on(run: Run, value: Value) -> bool:
-    """A truth value, the text `true`, or what a script language takes for true."""
+    """Returns a boolean for a boolean, the text `true`, or a truthy value of a script language."""
     if isinstance(value, str):
         return value.strip().lower() == "true"
     return isinstance(value, list | dict) or bool(value)
@@ -122,7 +122,7 @@ def dig(run: Run, value: Value, path: tuple[Value, ...], named: dict[str, Value]
 
 
 def whole_or_refuse(run: Run, value: Value, place: Value) -> str:
-    """A number for a calculation of the shell, which would take any other text for code."""
+    """Returns a number for shell arithmetic, which would run any other text as code."""
     text = shown(run, value).strip()
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
@@ -137,7 +137,7 @@ def overridden(run: Run, value: Value, text: Value) -> Value:
 
 
 def settled(run: Run, value: Value, node: Value) -> bool:
-    """Fails the run at its end for a node that failed while the others went on."""
+    """Fails the run at its end if a node failed while the others continued."""
     code = item_of(value, "exitCode")
     if value is None or value is UNDEFINED or (isinstance(code, int) and code != 0):
         how = f" with exit code {code}" if isinstance(code, int) else ""
@@ -153,7 +153,7 @@ def timestamp(run: Run) -> str:
 
 
 def messages(run: Run, session: Value, prompt: Value) -> list[Value]:
-    """A conversation with a model: what was said so far, and the new prompt."""
+    """Returns a conversation with a model: the messages so far, and the new prompt."""
     turns: Value = []
     if session is not None and session is not UNDEFINED and session != "":
         turns = from_json(run, session) if isinstance(session, str) else session
@@ -163,7 +163,7 @@ def messages(run: Run, session: Value, prompt: Value) -> list[Value]:
 
 
 def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
-    """An answer of a model with the conversation that it belongs to, as a text to go on with."""
+    """Returns a model's answer, with its conversation as a text for the next call."""
     text = value if isinstance(value, str) else run.json_text(value)
     turns = [*messages(run, session, prompt), {"role": "assistant", "content": text}]
     run.weigh(turns)

@@ -77,12 +77,12 @@ def object_of(item: Mapping, name: str) -> Mapping | None:
 
 
 def check_part(context: Findings, item: Mapping, kind: str, owner: str = "") -> bool:
-    """Whether no field of one of the PARTS is misspelt; reports those, and warns of all others."""
+    """Returns whether the fields of one of the PARTS are spelt correctly; warns of unknown ones."""
     return check_spelling(context, item, PARTS[kind], owner or f"the {kind}", drawn=DRAWN)
 
 
 def word_of(context: Findings, item: Mapping, name: str, known: Iterable[str], usual: str) -> str:
-    """The word of a field; one that is not known is reported, and the usual one stands for it."""
+    """Returns the word of a field; reports an unknown word, and uses the default instead."""
     written, words = text_of(item.get(name)) or usual, tuple(known)
     if written in words:
         return written
@@ -93,7 +93,7 @@ def word_of(context: Findings, item: Mapping, name: str, known: Iterable[str], u
 
 
 def items_of(context: Findings, item: Mapping, name: str) -> list[Mapping]:
-    """A list of objects, which may be null; anything else in it is reported."""
+    """Returns a list of objects, which may be null; reports any other item."""
     value = item.get(name)
     if isinstance(value, Scalar) and value.value is None:
         return []
@@ -122,7 +122,7 @@ class PortSpec:
 
 
 def read_ports(context: Findings, fields: Mapping, name: str, node: str) -> tuple[PortSpec, ...]:
-    """The ports that a node or an interface declares; of two with one name the first counts."""
+    """Returns the declared ports of a node or an interface; of two with one name the first."""
     ports: dict[str, PortSpec] = {}
     for item in items_of(context, fields, name):
         port = _read_port(context, item, node)
@@ -195,7 +195,7 @@ Handle = tuple[Literal["output", "input", "dock"], str, str]
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A node; `holder` is the loop that it stands in, by `parentId`."""
+    """A node; `holder` is the loop that it is in, by `parentId`."""
 
     id: str
     type: str
@@ -207,7 +207,7 @@ class GraphNode:
 
     @property
     def slug(self) -> str:
-        """The label as templates spell it."""
+        """Returns the label as templates spell it."""
         return "_".join(text_of(self.fields.get("label")).lower().split())
 
     @property
@@ -216,12 +216,12 @@ class GraphNode:
 
     @property
     def is_interface(self) -> bool:
-        """Whether it only stands for the ports of what holds it."""
+        """Returns whether it only represents the ports of the loop or file around it."""
         return self.type.startswith("interface-")
 
     @property
     def is_tolerated(self) -> bool:
-        """Whether the others go on when it fails."""
+        """Returns whether the others continue when it fails."""
         return flag_of(self.fields, "continueOnFailure")
 
     def input(self, name: str) -> PortSpec | None:
@@ -230,7 +230,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between handles of two nodes; spans of handles that are not written are None."""
+    """An edge between handles of two nodes; a handle that is not written has no span."""
 
     source: str
     target: str
@@ -261,7 +261,7 @@ class Graph:
     )
 
     def add(self, edge: Edge) -> None:
-        """Adds an edge: finds the loop that holds both ends, and those that it leads out of."""
+        """Adds an edge: finds the loop that holds both ends, and the loops that the edge leaves."""
         self.edges.append(edge)
         self.ends.add((edge.target, edge.into))
         self.leading_to[edge.target].append(edge)
@@ -277,7 +277,7 @@ class Graph:
             self.connected[holder].append((name, inner[holder]))
 
     def holders(self, node: str) -> list[str]:
-        """The loops around a node, the innermost first, and the outside last."""
+        """Returns the loops around a node, the innermost first, and the outside last."""
         holders: list[str] = []
         while node:
             node = self.nodes[node].holder
@@ -322,7 +322,7 @@ def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
 
 
 def _check_holders(context: Findings, graph: Graph) -> None:
-    """A node stands in a loop by its `parentId`; any other holder is only drawn around it."""
+    """Checks holders: `parentId` puts a node in a loop; other holders are only drawn around it."""
     for node in [node for node in graph.nodes.values() if node.holder]:
         around: set[str] = set()
         name = node.holder
@@ -361,7 +361,7 @@ def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:
 
 
 def _read_handle(context: Findings, item: Mapping, name: str, usual: str) -> Handle | None:
-    """`output:port`, `input:port:internal`, `dock:slot:prev`; a bare word is a port's name."""
+    """Reads `output:port`, `input:port:internal`, `dock:slot:prev`; a bare word is a port name."""
     written = text_of(item.get(name)) or usual
     kind, mark, rest = written.partition(":")
     if not mark:

@@ -1,8 +1,7 @@
-"""One level of a graph: what comes in at each port there, as the source of an expression.
+"""One level of a graph: the input of each port there, as the source of an expression.
 
-A level is the outside of a file or component, or the inside of a loop; from a level everything of
-the levels around it is seen. Names and texts of the file enter sources as quoted texts, never as
-code.
+A level is the outside of a file or component, or the inside of a loop; a level sees everything of
+the levels around it. Names and texts of the file enter sources as quoted texts, never as code.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def output(node: str, name: str) -> str:
 
 
 def packed(value: Json) -> str:
-    """A JSON value as a text, which functions unpack."""
+    """Returns a JSON value as a text, which functions unpack."""
     return quoted(json.dumps(value, ensure_ascii=False))
 
 
@@ -59,11 +58,11 @@ def expression(source: str) -> ir.Expression:
 
 @dataclass(slots=True)
 class GraphContext(ReadContext):
-    """Everything that the readers of the parts of one file share.
+    """The data that the readers of the parts of one file share.
 
     `components` are the inline ones; `opened` are the components that are being read; `called` are
-    the keys of the workflows that components stand for, by the places of their nodes. `folder` is
-    where commands and agents work, below the project's folder; empty: there itself.
+    the keys of the workflows of components, by the places of their nodes. `folder` is where
+    commands and agents work, below the project's folder; if empty, in that folder.
     """
 
     components: dict[str, Mapping] = field(default_factory=dict)
@@ -79,11 +78,11 @@ class GraphContext(ReadContext):
                 self.components.setdefault(entry.name, entry.value)
 
     def reference(self, written: str) -> str:
-        """How a file is opened: from the project's folder, as files name each other, or beside."""
+        """Returns the name that opens a file: from the project's folder, or beside this file."""
         return self.files.find([written]) or written
 
     def read_file(self, written: Scalar) -> tuple[str, str] | None:
-        """The name and the text of a file; None if it cannot be read, which is reported."""
+        """Returns the name and the text of a file; reports a file that it cannot read."""
         try:
             return self.files.text(self.reference(written.text), written.span)
         except InvalidWorkflow as fault:
@@ -93,9 +92,9 @@ class GraphContext(ReadContext):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A port that the file names; it is looked up once everything is read.
+    """A port that the file names; it is looked up after the whole file is read.
 
-    `level` is the one that the node stands on; for a loop as its own nodes see it, the one inside.
+    `level` is the level of the node; for a loop as its own nodes see it, the inner level.
     """
 
     level: Level
@@ -141,12 +140,12 @@ class Level:
 
     @property
     def owner(self) -> GraphNode:
-        """The loop, where there is one."""
+        """Returns the loop of an inner level."""
         assert self.loop is not None
         return self.loop
 
     def fields(self, node: GraphNode) -> Fields:
-        """The fields of a node, by which what is wrong in them is reported."""
+        """Returns the fields of a node, with the reports of their mistakes."""
         return Fields(self.context, node.fields, owner=f"{node.type} {node.id!r}", span=node.span)
 
     @property
@@ -155,7 +154,7 @@ class Level:
 
     @property
     def gives_inputs(self) -> bool:
-        """Whether an input that nobody feeds is one of the workflow."""
+        """Returns whether an unconnected input becomes an input of the workflow."""
         return self.ports is not None and not self.has_interface
 
     @property
@@ -163,7 +162,7 @@ class Level:
         return f"({given(self.index)} + 1)" if self.held else given(self.number)
 
     def value_of(self, handle: Handle) -> str | None:
-        """What a handle of the loop carries to the nodes inside of it."""
+        """Returns the source of a handle of the loop, for the nodes inside of it."""
         kind, name, side = handle
         if self.held and name == self.item[0]:
             return given(self.item[1])
@@ -184,9 +183,9 @@ class Level:
             level = level.around
 
     def tolerated(self) -> list[GraphNode]:
-        """The nodes that the others go on after when they fail, and that fail this level then.
+        """Returns the nodes whose failure lets the others continue and fails this level at its end.
 
-        An exit code by which the loop itself decides is a result, and no failure.
+        An exit code that the loop's own condition reads is a result.
         """
         loop = self.loop and self.loop.fields
         conditions = (loop and object_of(loop, name) for name in ("continueWhile", "exitWhen"))
@@ -197,25 +196,25 @@ class Level:
         return [node for node in tolerated if not node.is_interface and node not in deciders]
 
     def named(self, name: str) -> GraphNode | None:
-        """The node of this level with that id, or else with that label."""
+        """Returns the node of this level with that id, or else with that label."""
         by_id = next((node for node in self.members if node.id == name), None)
         return by_id or next((node for node in self.members if node.slug == name != ""), None)
 
     def free_name(self, wanted: str, *others: set[str]) -> str:
-        """A name that no node has which is seen from here or from further inside."""
+        """Returns a name that no node has which is visible here or further inside."""
         taken = set().union(*others, *(level.graph.nodes for level in self.chain()))
         while wanted in taken:
             wanted += "_"
         return wanted
 
     def claim(self, wanted: str) -> str:
-        """A name for something that is bound here, and that nothing else has."""
+        """Returns a unique name for something that is bound here."""
         name = self.free_name(wanted, *(level.claimed for level in self.chain()))
         self.claimed.add(name)
         return name
 
     def workflow_input(self, port: PortSpec) -> str:
-        """An input of the workflow; several nodes may share one."""
+        """Returns an input of the workflow; several nodes may share one."""
         assert self.ports is not None
         first = self.ports.setdefault(port.name, port)
         if first != port:
@@ -235,12 +234,12 @@ class Level:
         self._before.setdefault(name, set()).add(source)
 
     def before(self, name: str) -> set[str]:
-        """The nodes of this level that a node, or anything inside of it, waits for."""
+        """Returns the nodes of this level that a node, or anything inside of it, waits for."""
         nodes = self.graph.nodes
         return {other for other in self._before.get(name, ()) if not nodes[other].is_interface}
 
     def leads_to(self, start: str, end: str) -> bool:
-        """Whether a node of this level waits for another one, directly or through others."""
+        """Returns whether a node of this level waits for another one, directly or indirectly."""
         seen, waiting = {start}, [start]
         while waiting and end not in seen:
             fresh = self._before.get(waiting.pop(), set()) - seen
@@ -249,7 +248,7 @@ class Level:
         return end in seen
 
     def refer(self, viewer: str, name: str) -> Level | None:
-        """The level that a node is on, seen from another one, which from now on waits for it."""
+        """Returns the level of a node that another one reads, and lets the reader wait for it."""
         member = viewer
         for level in self.chain():
             node = level.graph.nodes.get(name)
@@ -262,11 +261,11 @@ class Level:
         return None
 
     def expect(self, node: GraphNode, kind: str, name: str, span: Span) -> None:
-        """Has a port of a node of this level looked up once everything is read."""
+        """Registers a port of a node of this level for the check after the whole file is read."""
         self.context.references.append(Reference(self, node, kind, name, span))
 
     def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
-        """What a handle of a node carries, as another node sees it."""
+        """Returns the source of a handle of a node, as another node sees it."""
         inside = next((home for home in self.chain() if home.loop and home.loop.id == name), None)
         if inside is not None and self.graph.nodes.get(name) in (None, inside.loop):
             return inside.value_of(handle)
@@ -286,7 +285,7 @@ class Level:
         return home.workflow_input(spec) if home.ports is not None else None
 
     def fed(self, node: GraphNode, name: str) -> str | None:
-        """What comes in at a port by edges and mappings; None if nothing does."""
+        """Returns the source of a port from edges and mappings, or None."""
         edges = self.edges_into(node, name)
         if len(edges) > 1:
             message = f"Multiple edges connected to input {name!r} of {node.id!r}"
@@ -303,7 +302,7 @@ class Level:
         return [edge for edge in edges if edge.into[0] == "input" and edge.into[1] == name]
 
     def arrived(self, node: GraphNode, port: PortSpec) -> str:
-        """What a declared port takes in; on the outside of a file, what nobody feeds is given."""
+        """Returns the source of a declared port; an unconnected one may be a workflow input."""
         source = self.fed(node, port.name)
         if source is None and self.gives_inputs:
             source = self.workflow_input(port)
@@ -313,7 +312,7 @@ class Level:
         return called("arrive", source, quoted(node.id), packed(port.packed()))
 
     def own(self, node: GraphNode, name: str) -> str | None:
-        """An input of a node, if it has one of that name; of an array what feeds `name[0]`, ..."""
+        """Returns an input of a node by its name; for an array the sources of `name[0]`, ..."""
         port = node.input(name)
         if port is not None:
             return self.arrived(node, port)
@@ -322,7 +321,7 @@ class Level:
         return f"[{', '.join(parts)}]" if parts else self.fed(node, name)
 
     def input_names(self, node: GraphNode) -> list[str]:
-        """All inputs of a node: declared, connected and mapped ones; arrays by their own name."""
+        """Returns all inputs of a node: declared, connected, mapped; arrays by their own name."""
         names = {port.parent or port.name: None for port in node.inputs}
         for edge in self.graph.leading_to[node.id]:
             if edge.into[0] == "input" and edge.into[1].partition("[")[0] not in names:
@@ -330,7 +329,7 @@ class Level:
         return list(names | {name: None for owner, name in self.mappings if owner == node.id})
 
     def checked(self, node: GraphNode) -> str:
-        """A condition that fails unless all that must arrive does; empty where nothing must."""
+        """Returns a condition that fails if a required input is missing, or ""."""
         sources: list[str] = []
         for name in self.input_names(node):
             port = node.input(name)

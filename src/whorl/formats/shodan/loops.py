@@ -1,9 +1,8 @@
 """Loop nodes: an inside that is repeated while a condition holds, or once for each item of a list.
 
-An iteration is given the loop's inputs, mapped values and slots; the outputs of the loop come from
-its first, last or all iterations.
-`forEach: {items: INPUT, item: NAME, parallel: N}`: the input of the loop that holds the list, the
-name under which inner nodes are given an item, and how many run at once (1).
+An iteration receives the loop's inputs, mapped values and slots; the outputs of the loop come from
+its first, last or all iterations. `forEach: {items: INPUT, item: NAME, parallel: N}`: the input of
+the loop that holds the list, the name of an item for inner nodes, and how many run at once (1).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
-    """A loop, or a for-each where the file asks for one, with the level inside of it."""
+    """Reads a loop, or a for-each if the file has one, with the level inside of it."""
     node = inner.owner
     if object_of(node.fields, "forEach") is not None or flag_of(node.fields, "forEach"):
         return _read_each(level, inner, build)
@@ -86,7 +85,7 @@ def _port_names(node: GraphNode) -> dict[str, Json]:
 
 
 def _whole(context: ReadContext, written: Scalar, name: str, most: int) -> int:
-    """A whole number from 1 on; anything else is reported."""
+    """Returns a whole number of at least 1; reports anything else."""
     number = whole_of(written) or 0
     if not 1 <= number <= most:
         message = f"{name} must be a whole number from 1 to {most:,}, not {written.text[:40]!r}"
@@ -95,7 +94,7 @@ def _whole(context: ReadContext, written: Scalar, name: str, most: int) -> int:
 
 
 def _read_until(inner: Level) -> ir.When | None:
-    """The condition to stop: the opposite of what the file says."""
+    """Returns the condition to stop: the opposite of the file's condition."""
     loop = inner.owner
     written = object_of(loop.fields, "continueWhile")
     if written is not None:
@@ -117,7 +116,7 @@ def _read_until(inner: Level) -> ir.When | None:
 
 
 def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, str] | None:
-    """The node that decides, the comparison, and its opposite in words; mistakes are reported."""
+    """Returns the deciding node, the comparison, and its opposite in words; reports mistakes."""
     if not check_part(inner.context, written, "condition", repr(field)):
         return None
     name, span = text_of(written.get("output")), span_of(written, "output")
@@ -138,7 +137,7 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
 
 
 def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
-    """Leaves the loop as soon as an output says so, before the rest of the iteration runs."""
+    """Returns a block that leaves the loop when an output says so, before the rest of the nodes."""
     loop = inner.owner
     written = object_of(loop.fields, "exitWhen")
     comparison = None if written is None else _comparison(inner, written, "exitWhen")
@@ -162,7 +161,7 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
 
 
 def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
-    """A for-each, behind a node that holds what the loop is given."""
+    """Reads a for-each, after a node that holds the inputs of the loop."""
     node, context = inner.owner, level.context
     options = object_of(node.fields, "forEach") or Mapping((), node.span)
     check_part(context, options, "forEach", f"'forEach' of loop {node.id!r}")
@@ -196,7 +195,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
 
 
 def _read_item(inner: Level, options: Mapping) -> tuple[str, str]:
-    """What the item is called inside, where it stands beside the inputs of the loop."""
+    """Returns the item's name inside of the loop, and its name in expressions."""
     name, span = text_of(options.get("item")) or "item", span_of(options, "item")
     if not _NAME.fullmatch(name) or inner.owner.input(name) is not None:
         message = f"'item' must be a name that no input of the loop has, not {name[:60]!r}"
@@ -231,7 +230,7 @@ TAKES = get_args(Take)
 
 
 def loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
-    """The names of the loop's inputs, and what arrives there: looked at once, before all else."""
+    """Returns the names of the loop's inputs and their sources, which are read once, first."""
     node = inner.owner
     names = dict.fromkeys(level.input_names(node))
     for mapping in items_of(level.context, node.fields, "inputMappings"):
@@ -256,7 +255,7 @@ def read_mappings(inner: Level) -> None:
 
 
 def _mappings(inner: Level, side: str) -> Iterator[tuple[Mapping, Mapping]]:
-    """The mappings of one side, each with its source; one that lacks an end is reported."""
+    """Yields the mappings of one side, each with its source; reports those without an end."""
     context, owner = inner.context, f"an {side} mapping of loop {inner.owner.id!r}"
     for mapping in items_of(context, inner.owner.fields, f"{side}Mappings"):
         is_right = check_part(context, mapping, f"{side} mapping", owner)
@@ -272,7 +271,7 @@ def _mappings(inner: Level, side: str) -> Iterator[tuple[Mapping, Mapping]]:
 
 
 def _add(inner: Level, target: Mapping, node: GraphNode, when: str, value: str | None) -> None:
-    """An input takes one value in each iteration; an edge brings one in all of them."""
+    """Adds a value for an input; an input has one value in each iteration, an edge feeds all."""
     name, span = text_of(target.get("input")), span_of(target, "input")
     inner.expect(node, "input", name, span)
     mappings = inner.mappings.setdefault((node.id, name), [])
@@ -287,7 +286,7 @@ def _add(inner: Level, target: Mapping, node: GraphNode, when: str, value: str |
 
 
 def _inner_node(inner: Level, where: Mapping) -> GraphNode | None:
-    """The node of the loop that a mapping names; interface nodes have no values of their own."""
+    """Returns the node of the loop that a mapping names; interface nodes have no own values."""
     name = text_of(where.get("node"))
     node = inner.named(name)
     if node is not None and not node.is_interface:
@@ -345,7 +344,7 @@ def read_slots(inner: Level) -> None:
 
 
 def carry_values(inner: Level) -> list[ir.Carry]:
-    """Mapped outputs of the iteration before, and slots; one that is not written is kept."""
+    """Returns mapped outputs of the iteration before, and slots; an unwritten slot is kept."""
     null = ir.Constant(None)
     carried = [
         ir.Carry(name, null, expression(output(node, port)))
@@ -363,7 +362,7 @@ def carry_values(inner: Level) -> list[ir.Carry]:
 
 
 def _slot_source(inner: Level, name: str) -> str | None:
-    """What is written into a slot: by a dock's handle, or by the output node of the inside."""
+    """Returns the source for a slot: a dock's handle, or the output node of the inside."""
     for edge in inner.graph.edges:
         if edge.target == inner.owner.id and edge.into == ("dock", name, "current"):
             return inner.value_at(edge.source, edge.out, "")
@@ -374,7 +373,7 @@ def _slot_source(inner: Level, name: str) -> str | None:
 
 
 def read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
-    """What is collected after each iteration, and the outputs that are made of it."""
+    """Returns the values to collect after each iteration, and the outputs made of them."""
     node, count = inner.owner, given(inner.number)
     outputs = loop_outputs(inner, count, "last")
     if inner.holder == node.id:
@@ -394,7 +393,7 @@ def read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
 
 
 def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
-    """What a loop gives by its mappings and edges: what is taken, and from where."""
+    """Returns a loop's outputs by its mappings and edges: the iterations, and the source."""
     outputs = _mapped_outputs(inner, count, usual)
     for port in inner.owner.outputs:
         source = None if port.name in outputs else _output_source(inner, port)
@@ -429,7 +428,7 @@ def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Ta
 
 
 def _output_source(inner: Level, port: PortSpec) -> str | None:
-    """What an edge from inside brings to an output, or the slot that can only be meant for it."""
+    """Returns the source of an inner edge to an output, or else the only slot that fits it."""
     for edge in inner.graph.edges:
         if edge.target == inner.owner.id and edge.into[:2] == ("output", port.name):
             return inner.value_at(edge.source, edge.out, "")

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # The templates in the texts of nodes, such as `{{ inputs.x }}` or `{{ node.output }}`.
 #
-# One that stands for nothing stays as it is written, with a warning; a near miss of a name, and an
-# input that a node does not declare, are errors.
+# A placeholder without a meaning stays as it is written, with a warning; a near miss of a name, and
+# an input that a node does not declare, are errors.
 
 _PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
@@ -48,7 +48,7 @@ def read_text(level: Level, node: GraphNode, scalar: Scalar | None) -> ir.Value:
 
 
 def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
-    """The source of a text; None if no placeholder in it stands for anything."""
+    """Returns the source of a text; None if none of its placeholders has a meaning."""
 
     def source_of(place: Placeholder) -> str | None:
         return _shown(level, node, _trimmed(place.content, scalar, place.offset), "worded")
@@ -57,7 +57,7 @@ def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
 
 
 def read_shell(level: Level, node: GraphNode, scalar: Scalar) -> tuple[str, Entries]:
-    """A script whose placeholders are variables, and the variables."""
+    """Reads a script whose placeholders are variables, and the variables."""
     variables: Entries = []
     script = read_script(_put_numbers(level, node, scalar, variables))
     for fault in script.faults:
@@ -71,7 +71,7 @@ def read_shell(level: Level, node: GraphNode, scalar: Scalar) -> tuple[str, Entr
 
 
 def _put_numbers(level: Level, node: GraphNode, scalar: Scalar, variables: Entries) -> str:
-    """Puts variables for the placeholders in calculations; they can hold only whole numbers."""
+    """Replaces the placeholders in calculations by variables, which can hold only whole numbers."""
     text = scalar.text
     for fault in reversed(read_script(text).faults):
         if "in shell arithmetic" not in fault.message:
@@ -91,13 +91,13 @@ def _put_numbers(level: Level, node: GraphNode, scalar: Scalar, variables: Entri
 
 
 def _trimmed(written: str, scalar: Scalar, offset: int) -> Placeholder:
-    """A placeholder that begins and ends with what stands inside, without the blanks."""
+    """Returns a placeholder without the blanks at both ends."""
     offset += len(written) - len(written.lstrip())
     return Placeholder(written, written.strip(), scalar, offset)
 
 
 def _shown(level: Level, node: GraphNode, place: Placeholder, how: str = "shown") -> str | None:
-    """What a placeholder stands for, as a text; None if that is nothing, which is warned of."""
+    """Returns the text source of a placeholder; if it has no meaning, None with a warning."""
     source = _resolve(level, node, place)
     if source is None:
         _warn(level, node, place)
@@ -106,7 +106,7 @@ def _shown(level: Level, node: GraphNode, place: Placeholder, how: str = "shown"
 
 
 def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:
-    """The source of what a placeholder stands for at a node; None if it stands for nothing."""
+    """Returns the source of a placeholder at a node; None if it has no meaning."""
     if not _WORDS.fullmatch(place.content) or place.content.count(".") > _STEPS_MAX:
         return None
     words = place.content.split(".")
@@ -144,10 +144,9 @@ def _part(source: str | None, path: list[str]) -> str | None:
 
 
 def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
-    """Warns of a placeholder that stands for nothing.
+    """Warns of a placeholder without a meaning.
 
-    One that nearly is a name that there is, or an input that the node does not declare, is an
-    error.
+    A near miss of a name, or an input that the node does not declare, is an error.
     """
     context, content = level.context, place.content
     if len(context.warnings) >= REPORTED_MAX or context.is_full:
@@ -185,7 +184,7 @@ _CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
 
 
 def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
-    """Where a workflow begins; its outputs are what the workflow is given."""
+    """Reads the start of a workflow; its outputs are the inputs of the workflow."""
     kind = text_of(node.fields.get("triggerType")) or "manual"
     if kind != "manual":
         message = f"trigger {node.id!r} is of the type {kind[:40]!r}; "
@@ -235,7 +234,7 @@ def _read_wire(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
-    """Runs files as they are, then the script or older commands, which alone hold placeholders."""
+    """Reads a shell node: files unchanged, then the script or older commands with placeholders."""
     scripts = [text for text in _listed_files(level, node, "scriptFiles") if text.strip()]
     variables: Entries = []
     written = scalar_of(node.fields.get("script"))
@@ -253,7 +252,7 @@ def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _run_scripts(level: Level, node: GraphNode, scripts: list[str], variables: Entries) -> ir.Node:
-    """One task for all of them; nothing at all is a result too."""
+    """Returns one task for all scripts, or a fixed result if there are no scripts."""
     if not scripts:
         nothing = literal({"stdout": "", "stderr": "", "exit_code": 0})
         return ir.Compute(name=node.id, value=_shape("finished", nothing, node))
@@ -261,14 +260,14 @@ def _run_scripts(level: Level, node: GraphNode, scripts: list[str], variables: E
         "script": ir.Constant(_one_by_one(scripts)),
         "variables": ir.Fields(tuple(variables)),
         "folder": _read_folder(level, node),
-        # One that others may go on after is a result, so that they can read its exit code.
+        # A tolerated failure is a result, so that other nodes can read its exit code.
         "check": ir.Constant(not node.is_tolerated),
     }
     return _task(node, "run", inputs, _shape("finished", "it", node))
 
 
 def _one_by_one(scripts: list[str]) -> str:
-    """Each in a shell of its own; the first that fails is the last that runs."""
+    """Returns a script that runs each script in its own shell until one fails."""
     if len(scripts) == 1:
         return scripts[0]
     # A shell refuses to hold nothing but remarks, so there is always a command in it.
@@ -285,7 +284,7 @@ def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
 
 
 def _read_folder(level: Level, node: GraphNode) -> ir.Value:
-    """The folder that a command or an agent works in: its own, or that of the whole file."""
+    """Returns the working folder of a command or an agent: its own, or that of the whole file."""
     path = scalar_of(node.fields.get("path"))
     if path is None or not path.text.strip():
         return ir.Constant(level.context.folder or None)
@@ -307,7 +306,7 @@ def _listed_files(level: Level, node: GraphNode, field: str) -> list[str]:
 
 
 def _read_function(level: Level, node: GraphNode) -> ir.Node:
-    """Runs a body in JavaScript, or the default export of a file: inputs in, outputs out."""
+    """Reads a function: a body in JavaScript, or the default export of a file."""
     code, file = (scalar_of(node.fields.get(name)) for name in ("code", "file"))
     name, text = "", "" if code is None else code.text
     if code is None and file is not None:
@@ -326,7 +325,7 @@ def _read_function(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_agent(level: Level, node: GraphNode) -> ir.Node:
-    """Asks an agent program or a model; its answer fills the outputs."""
+    """Reads an agent: it asks an agent program or a model, whose answer fills the outputs."""
     runner = text_of(node.fields.get("runner")) or "claude-code"
     model = text_of(node.fields.get("model")) or None
     prompt, session = _prompt(level, node), level.own(node, SESSION) or "none"
@@ -345,7 +344,7 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
             keeps = SESSION in promised_outputs(level.context, node)
             inputs |= {"session": expression(session), "keep_session": ir.Constant(keeps)}
     else:
-        # A model keeps no session: the conversation itself is what the next call goes on with.
+        # A model keeps no session: the next call continues from the conversation itself.
         is_openai = runner == "openai"
         inputs = {
             "messages": expression(called("messages", session, prompt)),
@@ -363,7 +362,7 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _example(node: GraphNode) -> Json:
-    """The declared outputs as a JSON Schema; those that an agent has anyway are not in answers."""
+    """Returns a JSON Schema of the declared outputs, without those that every agent has."""
     fields: dict[str, Json] = {}
     for port in node.outputs:
         if port.extract is None and (node.type != "agent" or port.name not in BESIDE):
@@ -372,7 +371,7 @@ def _example(node: GraphNode) -> Json:
 
 
 def _prompt(level: Level, node: GraphNode) -> str:
-    """The prompt; one that comes in at the port `prompt` takes its place, unless it is in it."""
+    """Returns the prompt; an input at the port `prompt` replaces it unless the text contains it."""
     written = scalar_of(node.fields.get("prompt"))
     source = quoted("")
     if written is not None:
@@ -398,7 +397,7 @@ def _schema(level: Level, node: GraphNode) -> Json:
 
 
 def _check_session(level: Level, node: GraphNode, runner: str) -> None:
-    """A runner that keeps no sessions cannot be asked to go on with one."""
+    """Reports a session of a runner that cannot continue sessions."""
     ends = [(edge.source, edge.out[1]) for edge in level.graph.edges]
     ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
     ends += [*level.mappings, *level.previous]

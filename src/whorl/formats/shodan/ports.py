@@ -1,4 +1,4 @@
-"""The ports of nodes: the one place that knows them, and the one check of a name against them."""
+"""The ports of nodes, and the check of a name against them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_ports(context: GraphContext) -> None:
     # What a node declares without having it would be null, or be lost.
     for level, node in [(home, node) for home in context.levels for node in home.members]:
         takes, gives = _ports_called(context, node)
-        # Outputs of these are always the same, whatever the file declares.
+        # Outputs of these are always the same; the declarations of the file do not count.
         gives = list(USUAL[node.type]) if node.type in ("constant", "wire", "workdir") else gives
         gives = gives and [*gives, "output"]
         for kind, ports, own in (("input", node.inputs, takes), ("output", node.outputs, gives)):
@@ -71,7 +71,7 @@ def _check(reference: Reference, names: Names) -> None:
 
 
 def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
-    """A handle that is not written stands for the order of the nodes alone."""
+    """Yields the ends of edges with a handle; an edge without one only orders its nodes."""
     homes = {(id(level.graph), level.holder): level for level in context.levels}
     for graph in {id(level.graph): level.graph for level in context.levels}.values():
         for edge, is_source in product(graph.edges, (True, False)):
@@ -89,7 +89,7 @@ def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
 
 
 def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
-    """What kind of port a handle stands for at that end of an edge."""
+    """Returns the kind of port of a handle at that end of an edge."""
     kind, _, side = handle
     if kind == "dock":
         usual = "iteration" if is_source else "continue"
@@ -99,7 +99,7 @@ def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
 
 
 def _names(level: Level, node: GraphNode, kind: str) -> Names:
-    """The names of a node's ports of one kind; of a loop from inside, as its nodes see them."""
+    """Returns the names of a node's ports of one kind; for a loop from inside, its inner ones."""
     is_inside = level.loop is node
     match kind:
         case "input":
@@ -130,7 +130,7 @@ def slot_types(context: GraphContext, loop: GraphNode, kind: str) -> dict[str, s
 
 
 def _outputs(level: Level, node: GraphNode) -> Names:
-    """`output` stands for the first output of any node."""
+    """Returns the outputs; `output` means the first output of any node."""
     declared = [port.name for port in node.outputs]
     names: Names = [*declared, *USUAL.get(node.type, ())]
     match node.type:
@@ -180,7 +180,7 @@ def _inputs(level: Level, node: GraphNode) -> Names:
 
 
 def promised_outputs(context: GraphContext, node: GraphNode) -> list[str]:
-    """What a node says that it gives; what the last nodes say is what the workflow gives."""
+    """Returns the declared outputs of a node; those of the last nodes are the workflow's."""
     names = [port.name for port in node.outputs]
     if node.type == "loop":
         mappings = items_of(context, node.fields, "outputMappings")
@@ -190,7 +190,7 @@ def promised_outputs(context: GraphContext, node: GraphNode) -> list[str]:
 
 
 def _ports_called(context: GraphContext, node: GraphNode) -> tuple[Names, Names]:
-    """What the workflow of a component takes and gives, once that is read."""
+    """Returns the inputs and outputs of a component's workflow, once it is read."""
     workflow = context.workflows.get(context.called.get(node.span, ""))
     if workflow is None:
         return None, None
@@ -198,7 +198,7 @@ def _ports_called(context: GraphContext, node: GraphNode) -> tuple[Names, Names]
 
 
 def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
-    """What a trigger is given: a text, parameters, and what it declares, or else hands on."""
+    """Returns the ports of a trigger: a text, parameters, and its declared or connected outputs."""
     ports = {port.name: port for port in (*_STARTED_WITH, *node.outputs)}
     for edge in () if node.outputs else level.graph.edges:
         if edge.source == node.id and edge.out[0] == "output" and edge.out[1] != "output":

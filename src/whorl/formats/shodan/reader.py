@@ -65,7 +65,7 @@ class ShodanReader:
     editing = "whorl.formats.shodan.editing:ShodanChanges"
 
     def claims(self, document: Document) -> bool:
-        """Whether the file is a graph whose nodes name their type inside of their data."""
+        """Returns whether the file is a graph whose nodes have their type inside of their data."""
         root = _graph_in(document.root)
         nodes = root.get("nodes")
         if "whorl" in root or not isinstance(nodes, Sequence):
@@ -97,7 +97,7 @@ class ShodanReader:
 
 
 def _graph_in(root: Value) -> Mapping:
-    """The graph of a file; a node, or a list of nodes, may stand alone."""
+    """Returns the graph of a file, which may also be a single node, or a list of nodes."""
     if isinstance(root, Mapping) and ("nodes" in root or "data" not in root):
         return root
     nodes = root if isinstance(root, Sequence) else Sequence((root,), root.span)
@@ -109,7 +109,7 @@ _FOLDERS = (".robomesh/workflows", "workflows", ".robomesh")
 
 
 def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
-    """The file that a short name means: the first of that stem in the folders of workflows."""
+    """Returns the file of a short name: the first with that stem in the folders of workflows."""
     if "/" in name or "\\" in name or name.endswith((".yaml", ".yml")):
         return []
     for path in (f"{folder}/{name}{end}" for folder in _FOLDERS for end in (".yaml", ".yml")):
@@ -120,9 +120,9 @@ def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
 
 
 def _read_root_folder(context: GraphContext, header: Mapping) -> str:
-    """The folder of the whole file, below the project's one: `rootDirectory`, seen from the file.
+    """Reads `rootDirectory`: the folder of the whole file, below the project's folder.
 
-    One that is absolute belongs to the machine that the file was made on, and is left aside.
+    It is relative to the file. An absolute one belongs to the machine of its author and is ignored.
     """
     written = scalar_of(header.get("rootDirectory"))
     if written is None or not written.text.strip():
@@ -187,7 +187,7 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
 
 
 def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ...]:
-    """What the output nodes are fed; without any, the outputs of the last nodes."""
+    """Returns the inputs of the output nodes; without any, the outputs of the last nodes."""
     outputs: dict[str, ir.Value] = {}
     unfed: list[PortSpec] = []
     ends = [node for node in level.members if node.type == "interface-output"]
@@ -239,7 +239,7 @@ def _build_block(level: Level, path: str = "") -> ir.Block:
 
 
 def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
-    """The nodes of the IR for one of the file; the last one has its name."""
+    """Returns the nodes of the IR for one of the file; the last one has its name."""
     nodes: list[ir.Node] = [ir.Compute(name=node.id, value=ir.Constant(None))]
     if node.type == "loop":
         inside = _open_inside(level, node)
@@ -262,7 +262,7 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
 
 
 def _read_timeout(level: Level, node: GraphNode) -> float | None:
-    """How many seconds a node may take, with all of its attempts."""
+    """Returns how many seconds a node may take, with all of its attempts."""
     written = level.fields(node).get("timeout") if "timeout" in FIELDS[node.type] else None
     seconds = duration_of(written)
     if written is not None and not seconds:
@@ -271,7 +271,7 @@ def _read_timeout(level: Level, node: GraphNode) -> float | None:
 
 
 def _open_inside(level: Level, node: GraphNode) -> Level | None:
-    """The level inside of a loop; None if there is none, which is reported."""
+    """Returns the level inside of a loop; reports a loop without one and returns None."""
     if sum(1 for _ in level.chain()) > LOOPS_DEEP_MAX:
         level.context.report(
             "W002", f"loops can be nested at most {LOOPS_DEEP_MAX} levels deep", node.span
@@ -290,7 +290,7 @@ def _open_inside(level: Level, node: GraphNode) -> Level | None:
 
 
 def _own_graph(level: Level, node: GraphNode) -> Graph | None:
-    """The graph of an inline workflow or of a file; None: the loop's nodes stand around it."""
+    """Returns the graph of an inline workflow or a file; None if the nodes are beside the loop."""
     context, inline = level.context, object_of(node.fields, "inlineWorkflow")
     if inline is not None:
         return read_graph(context, inline)
@@ -318,13 +318,13 @@ def _own_graph(level: Level, node: GraphNode) -> Graph | None:
 
 
 def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
-    """The first node waits for all that its own waits for, each other one for the one before."""
+    """Orders nodes: the first waits for its node's dependencies, each other for the one before."""
     waits = [before, *([node.name] for node in nodes)]
     return [replace(n, after=tuple(map(ir.After, w))) for n, w in zip(nodes, waits, strict=False)]
 
 
 def _read_component(level: Level, node: GraphNode) -> ir.Node:
-    """Calls a workflow of a file or of `components` with what arrives at the node's inputs."""
+    """Calls a workflow of a file or of `components` with the inputs of the node."""
     context, written = level.context, scalar_of(node.fields.get("workflowPath"))
     key = ""
     if scalar_of(node.fields.get("componentRef")) is not None:
@@ -341,7 +341,7 @@ def _read_component(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _inline(context: GraphContext, node: GraphNode) -> str:
-    """The key of a component of this file, which is read when it is first used."""
+    """Returns the key of a component of this file, which is read at its first use."""
     name, span = text_of(node.fields.get("componentRef")), span_of(node.fields, "componentRef")
     key = f"{context.file}#{name}"
     if name not in context.components:

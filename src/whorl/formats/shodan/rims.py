@@ -1,4 +1,4 @@
-"""Loops of a graph file in an editor: the picture of them, and nodes that go into them and out.
+"""Loops of a graph file in an editor: their picture, and nodes that move into and out of them.
 
 An edge across the rim of an inline loop becomes a port of the loop, an edge to or from that port,
 and a mapping; out again, the mapping becomes an edge.
@@ -40,9 +40,9 @@ _LEAVE = "change the reader first, or use `readers: leave`"
 
 @dataclass(frozen=True, slots=True)
 class PortPlace:
-    """Where a text, or the loop around a node, names the node and one of its ports.
+    """The place at which a text, or the loop around a node, names the node and one of its ports.
 
-    `is_source` says whether that is an output; an empty port stands for all that the node gives.
+    `is_source` says whether that is an output; an empty port means all outputs of the node.
     """
 
     reader: SketchNode
@@ -55,7 +55,7 @@ class PortPlace:
 
 
 def port_places(changes: CanvasChanges, level: Keys, names: set[str]) -> Iterator[PortPlace]:
-    """Where nodes of a level are named with a port, edges aside."""
+    """Yields the places that name a node of the level with a port, apart from edges."""
     root = changes.editor.now.root
     for reader, where, offset, name in changes.reading(level, names):
         end, own, is_source = offset + len(name), where, True
@@ -72,7 +72,7 @@ def port_places(changes: CanvasChanges, level: Keys, names: set[str]) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """An edge in the list of a canvas, with the names of its ports; empty: it names none."""
+    """An edge in the list of a canvas, with the names of its ports; "" means no port."""
 
     index: int
     source: str
@@ -114,7 +114,7 @@ class LoopPorts:
 
     @property
     def _where(self) -> Keys:
-        """The keys of the loop; other nodes of its level may come and go."""
+        """Returns the current keys of the loop, whose index changes with other nodes."""
         return (*self._level, "nodes", self._changes.ids(self._level).index(self._loop))
 
     @property
@@ -140,7 +140,7 @@ class LoopPorts:
                 self._drop(side, index)
 
     def _mappings(self, side: str) -> list[_Mapping]:
-        """The mappings of a side of the loop, the last one first."""
+        """Returns the mappings of a side of the loop, the last one first."""
         rows = []
         for index, item in enumerate(self._listed(f"{side}Mappings")):
             source, target = at(item, "source"), at(item, "target")
@@ -154,7 +154,7 @@ class LoopPorts:
         return rows[::-1]
 
     def _edges(self, level: Keys, names: set[str]) -> list[_Edge]:
-        """The edges that touch nodes, the last one first."""
+        """Returns the edges that touch nodes, the last one first."""
         found = []
         for index, item in reversed(list(enumerate(self._changes.items(level, "edges")))):
             ends = [text_at(item, end) for end in ("source", "target")]
@@ -164,7 +164,7 @@ class LoopPorts:
         return found
 
     def _new_port(self, level: Keys, node: str, side: str, wanted: str) -> str:
-        """A new port of the loop for one of a node, with its type."""
+        """Adds a port to the loop for one of a node, with its type."""
         own = at(self._editor.now.root, *level, "nodes", self._changes.ids(level).index(node))
         listed = _items(at(own, "data", side))
         kinds = (at(port, "type") for port in listed if text_at(port, "name") == wanted)
@@ -174,7 +174,7 @@ class LoopPorts:
         return name
 
     def _give(self, level: Keys, node: str, output: str) -> str:
-        """The output of the loop that an output of a node goes out by; made where it is missing."""
+        """Returns the output of the loop for an output of a node; adds it if it is missing."""
         for row in self._mappings("output"):
             if (row.node, row.port, row.when) == (node, output, "last"):
                 return row.outer
@@ -184,7 +184,7 @@ class LoopPorts:
         return port
 
     def _take(self, level: Keys, node: str, into: str) -> str:
-        """A new input of the loop that leads to an input of a node."""
+        """Adds an input to the loop that leads to an input of a node."""
         port = self._new_port(level, node, "inputs", into)
         source: Json = {"type": "outer", "name": port}
         target: Json = {"node": node, "input": into}
@@ -229,7 +229,7 @@ class LoopPorts:
             self._carry("nodes", changes.ids(source).index(name), inwards=inwards)
 
     def _places(self, names: set[str]) -> list[PortPlace]:
-        """Where the outside of the loop names nodes of its level, but for nodes among them."""
+        """Returns the places outside the loop that name nodes of its level, except in the nodes."""
         ids = enumerate(self._changes.ids(self._level))
         nodes = [(*self._level, "nodes", at_) for at_, name in ids if name in {*names, self._loop}]
         found = []
@@ -246,7 +246,7 @@ class LoopPorts:
         return found
 
     def enter(self, names: set[str]) -> None:
-        """Nodes of the level of the loop go into it, with the edges among themselves."""
+        """Moves nodes of the level of the loop into it, with the edges among themselves."""
         places = self._places(names)
         for edge in self._edges(self._level, names):
             if edge.source in names and edge.target in names:
@@ -268,7 +268,7 @@ class LoopPorts:
         self._carry_nodes(names, inwards=True)
 
     def _join(self, edge: _Edge) -> None:
-        """An edge to or from the loop becomes one inside of it, by what its mappings say."""
+        """Turns an edge to or from the loop into one inside of it, by the mappings of its port."""
         self._changes.cut_item(self._level, "edges", edge.index)
         if edge.source == self._loop:
             for row in self._mappings("output") if edge.out else ():
@@ -284,7 +284,7 @@ class LoopPorts:
         self._drop_port("inputs", edge.into)
 
     def leave(self, names: set[str]) -> None:
-        """Nodes inside of the loop go to its own level."""
+        """Moves nodes inside of the loop to its own level."""
         is_whole = names == set(self._changes.ids(self.inside))
         kinds = [text_at(item, "type") for item in self._changes.items(self.inside, "nodes")]
         if is_whole and any(kind.startswith("interface-") for kind in kinds):
@@ -310,7 +310,7 @@ class LoopPorts:
         self._carry_nodes(names, inwards=False)
 
     def _open_inputs(self, names: set[str], *, is_whole: bool) -> None:
-        """What is mapped to the nodes is brought to them by edges."""
+        """Replaces mappings to the nodes by edges."""
         for row in self._mappings("input"):
             if row.node not in names:
                 continue
@@ -328,13 +328,13 @@ class LoopPorts:
         feeding = self._feeding(row.outer)
         is_named = self._rename_port(row.outer, row, is_source=False)
         if not feeding and not is_named and row.outer != row.port:
-            # What nobody feeds is an input of the workflow, by its own name.
+            # An unconnected input is an input of the workflow, by its own name.
             self._refuse(f"its input {row.port!r} is the input {row.outer!r} of the workflow")
         for edge in feeding:
             self._connect(self._level, (edge.source, edge.out), (row.node, row.port))
 
     def _rename_port(self, port: str, row: _Mapping, *, is_source: bool) -> bool:
-        """Names the node inside in the place of the loop, wherever that port of it is named."""
+        """Replaces the loop by the inner node in the places that name the port; False if none."""
         spellings = []
         for place in self._places({self._loop}):
             if (place.port, place.is_source) == (port, is_source):
@@ -343,7 +343,7 @@ class LoopPorts:
         return bool(spellings)
 
     def _open_outputs(self, names: set[str]) -> None:
-        """What is mapped from the nodes leads from them."""
+        """Replaces mappings from the nodes by edges."""
         for row in self._mappings("output"):
             if row.node not in names:
                 continue
@@ -357,7 +357,7 @@ class LoopPorts:
             self._drop_port("outputs", row.outer)
 
     def _feeding(self, port: str) -> list[_Edge]:
-        """The edges that lead to an input of the loop, the last one first."""
+        """Returns the edges that lead to an input of the loop, the last one first."""
         edges = self._edges(self._level, {self._loop})
         return [edge for edge in edges if edge.target == self._loop and edge.into == port]
 
@@ -371,7 +371,7 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 40, 60, 300, 180
 
 
 def frame(nodes: list[SketchNode]) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Where a rim around nodes stands, and how large it is."""
+    """Returns the position and the size of a rim around nodes."""
     points = [node.position for node in nodes if node.position]
     left, top = min(x for x, _ in points) - _LEFT, min(y for _, y in points) - _TOP
     right, bottom = max(x for x, _ in points) + _RIGHT, max(y for _, y in points) + _BOTTOM
