@@ -1,8 +1,7 @@
 """The canvas: nodes and edges with their places, and their graph.
 
-A handle that a node does not have carries all of its result, or is not looked at. One that is
-nearly the name of another is taken for a mistake; any other one is a warning, as it changes the
-value.
+An unknown handle carries all of a node's result, or is ignored. A near miss of a known handle is
+reported as a mistake; any other one gets a warning, since it changes the value.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _SHOWN_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class CanvasNode:
-    """A node: `fields` is what its author has set."""
+    """A node: `fields` are the settings of its author."""
 
     id: str
     type: str
@@ -59,7 +58,7 @@ class CanvasNode:
 
     @property
     def branches(self) -> list[str]:
-        """The names of a router's branches, in order."""
+        """Returns the names of a router's branches, in order."""
         written = self.fields.get("branches")
         names: list[str] = []
         for item in written if isinstance(written, Sequence) else ():
@@ -72,7 +71,7 @@ class CanvasNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """An edge; `branch` is the branch of the router that it leaves by, if it does."""
+    """An edge; `branch` is the branch of the router that it leaves by, if any."""
 
     source: str
     target: str
@@ -103,13 +102,13 @@ class Canvas:
         return Canvas(self.nodes, [edge for edge in self.edges if edge not in gone])
 
     def of_type(self, *types: str) -> list[CanvasNode]:
-        """The nodes of some types, in the order of the file."""
+        """Returns the nodes of some types, in the order of the file."""
         return [node for node in self.nodes.values() if node.type in types]
 
     def forward(
         self, start: Iterable[str], may_follow: Callable[[Edge], bool] = lambda edge: True
     ) -> set[str]:
-        """What is reached from some nodes, themselves included."""
+        """Returns the nodes that can be reached from some nodes, themselves included."""
         reached = set(start)
         queue = list(reached)
         for name in queue:
@@ -119,7 +118,7 @@ class Canvas:
         return reached
 
     def backward(self, start: str, stop: str = "") -> set[str]:
-        """What leads to a node, itself included; nothing before `stop` is looked at."""
+        """Returns the nodes that lead to a node, itself included, without those before `stop`."""
         reached = {start}
         queue = [start]
         for name in queue:
@@ -129,7 +128,7 @@ class Canvas:
         return reached
 
     def order(self) -> list[str]:
-        """The nodes, each behind all that lead to it; those in circles are left out."""
+        """Returns the nodes, each after all that lead to it; nodes of circles are left out."""
         waiting = {name: len(edges) for name, edges in self.incoming.items()}
         ready = [name for name, count in waiting.items() if not count]
         for name in ready:
@@ -140,7 +139,7 @@ class Canvas:
         return ready
 
     def circle(self) -> list[str]:
-        """The nodes of circles around one node, if there is any that leads back to itself."""
+        """Returns the nodes of circles around one node, if a node leads back to itself."""
         left = self.nodes.keys() - self.order()
         for name in (name for name in self.nodes if name in left):
             behind = self.forward(edge.target for edge in self.outgoing[name])
@@ -151,7 +150,7 @@ class Canvas:
 
 
 def read_canvas(context: ReadContext, root: Mapping) -> Canvas:
-    """Reads all nodes and edges, and reports those that cannot be meant."""
+    """Reads all nodes and edges, and reports those that are mistakes."""
     fields.check_spelling(context, root, _CANVAS_FIELDS, "the canvas")
     advice = 'write {"id": ..., ...}'
     items, edges = (fields.objects_of(context, root, name, advice) for name in ("nodes", "edges"))
@@ -229,7 +228,7 @@ def _read_edge(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
 
 
 def _check_handle(context: ReadContext, edge: Mapping, node: CanvasNode, end: str) -> None:
-    """Reports a handle that a node does not have; a near miss of one can only be misspelt."""
+    """Reports a handle that a node does not have; a near miss of one is an error."""
     usual, handles = "input", words(KINDS[node.type].takes)
     if end == "source":
         usual, handles = "output", SOURCE_HANDLES.get(node.type, ())
@@ -297,7 +296,7 @@ _GLOB = "directory pattern mode recursive maxFiles maxSize sortBy sortOrder"
 
 
 class _Kind(NamedTuple):
-    """The fields of a type of nodes (None: any will do), those of what it gives, what comes in.
+    """The fields of a type of nodes (None: any), the fields of its results, and its inputs.
 
     The latter two are its handles.
     """
@@ -343,7 +342,7 @@ TYPES = frozenset(KINDS)
 
 
 def fields_of_type(kind: str) -> tuple[str, ...]:
-    """The fields that a type of nodes has, and a label."""
+    """Returns the fields that a type of nodes has, and a label."""
     return ("label", *words(KINDS[kind].fields or ""))
 
 
@@ -363,7 +362,7 @@ CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}
 
 
 def _event(event: str, **fields: str) -> dict[str, Json]:
-    """An event of a node or of the run, with what it tells beside which one it is."""
+    """Returns an event of a node or of the run, with its data and its kind."""
     subject = {"node_id": "node"} if event.startswith("workflow.node.") else {"session_id": "run"}
     return {"event": event, "fields": {**subject, **fields}}
 
@@ -425,15 +424,15 @@ class Region:
 
 @dataclass(slots=True)
 class Regions:
-    """All regions of a canvas, and the innermost one that each node stands in."""
+    """All regions of a canvas, and the innermost region of each node."""
 
     by_start: dict[str, Region] = field(default_factory=dict)
     by_end: dict[str, Region] = field(default_factory=dict)
-    # An end stands inside of its own region.
+    # An end is inside of its own region.
     around: dict[str, Region] = field(default_factory=dict)
 
     def member(self, node: str, level: Region | None) -> str | None:
-        """The node of a level that gives another node's result there; None: it is further out."""
+        """Returns the node of a level with another node's result; None if that is outside."""
         around = self.around.get(node)
         while around is not level:
             if around is None:
@@ -442,12 +441,12 @@ class Regions:
         return node
 
     def level(self, node: str) -> Region | None:
-        """The region in which a node's result is seen; that of an end is seen outside."""
+        """Returns the region that sees a node's result; that of an end is seen outside."""
         closed = self.by_end.get(node)
         return self.around.get(node) if closed is None else closed.parent
 
     def is_inside(self, node: str, region: Region) -> bool:
-        """Whether a node stands in a region, however deep; its end does, its start does not."""
+        """Returns whether a node is in a region at any depth; its end is, its start is not."""
         inner = self.around.get(node)
         while inner is not None and inner is not region:
             inner = inner.parent
@@ -455,12 +454,12 @@ class Regions:
 
 
 def is_evaluated(node: CanvasNode) -> bool:
-    """Whether a loop stops when a router says so."""
+    """Returns whether a loop stops when a router says so."""
     return node.type == "loop" and text_of(node.fields.get("exitCondition")).strip() == "evaluator"
 
 
 def find_feedback(canvas: Canvas) -> list[Edge]:
-    """The edges that lead from a continue branch back to its loop, or to a node behind that."""
+    """Returns the edges from a continue branch back to its loop, or to a node after that."""
     loops = [node.id for node in canvas.nodes.values() if is_evaluated(node)]
     onward = canvas.without(edge for edge in canvas.edges if edge.branch == CONTINUE)
     inside = onward.forward(loops)
@@ -479,7 +478,7 @@ def find_feedback(canvas: Canvas) -> list[Edge]:
 
 
 def read_drawn(context: ReadContext) -> tuple[Canvas, list[Edge], Regions]:
-    """The canvas of a file in the making, without edges that lead back, and its regions."""
+    """Reads an unfinished canvas, without edges that lead back, and its regions."""
     drawn = read_canvas(context, context.root)
     feedback = find_feedback(drawn)
     canvas = drawn.without(feedback)
@@ -488,7 +487,7 @@ def read_drawn(context: ReadContext) -> tuple[Canvas, list[Edge], Regions]:
 
 
 def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
-    """Pairs what opens with what closes, and finds what lies between."""
+    """Pairs starts with ends, and finds the nodes between them."""
     regions = Regions()
     for kind in CLOSED_BY:
         _pair(context, canvas, regions, kind)
@@ -509,7 +508,7 @@ def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
 
 
 def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kind: str) -> None:
-    """Inner ones first: what is paired already is no end for those around it."""
+    """Pairs inner regions first: a node that is already paired cannot end an outer region."""
     is_faulty, closing = False, CLOSED_BY[kind]
     starts = [canvas.nodes[name] for name in reversed(canvas.order())]
     for node in (node for node in starts if node.type == kind):
@@ -534,12 +533,12 @@ def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kind: str) -> 
 
 
 def _is_after_end(edge: Edge, start: str) -> bool:
-    """Whether an edge leaves a loop by a handle that carries something only when it has ended."""
+    """Returns whether an edge leaves a loop by a handle with a value only after its end."""
     return edge.source == start and edge.source_handle in RESULTS["loop"]
 
 
 def _ends(canvas: Canvas, start: CanvasNode, regions: Regions) -> list[str]:
-    """The open ends that are reached first."""
+    """Returns the open ends that are reached first."""
     closing, ends = CLOSED_BY[start.type], list[str]()
     seen = {start.id}
     queue = [start.id]
@@ -578,13 +577,13 @@ def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
 
 
 def continue_targets(canvas: Canvas, router: str, region: Region) -> list[str]:
-    """Where the continue branch of a router leads to, inside of its region."""
+    """Returns the targets of a router's continue branch, inside of its region."""
     edges = (edge for edge in canvas.outgoing[router] if edge.branch == CONTINUE)
     return [edge.target for edge in edges if edge.target != region.end]
 
 
 def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
-    """Finds the region around each one; two that overlap are a mistake."""
+    """Finds the region around each region; reports two that overlap."""
     by_size = sorted(regions.by_start.values(), key=lambda region: len(region.body))
     for index, inner in enumerate(by_size):
         held = inner.body | {inner.start, inner.end}
@@ -604,7 +603,7 @@ def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
 
 
 def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, region: Region) -> None:
-    """What runs inside gives its result to the outside by the end only."""
+    """Reports edges that leave a region elsewhere than at its end."""
     for node in (node for node in canvas.nodes.values() if node.id in region.body):
         if node.type == "output":
             message, label = f"{node} stands inside of {region}", "never reached from outside"
@@ -621,9 +620,9 @@ def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, regio
 
 
 def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dict[str, str]:
-    """The router that decides when a loop stops, by the loop, for those that stop by a router.
+    """Returns, for each loop that a router stops, this router.
 
-    It is the only one of the loop with the branches done and continue, and has no others.
+    It is the only router of the loop with the branches done and continue, and has no others.
     """
     deciders, around = dict[str, str](), regions.around
     for region in regions.by_start.values():

@@ -1,4 +1,4 @@
-"""Takes workflows over from the rows of AI Studio's database, with what they need configured."""
+"""Converts workflows from the rows of AI Studio's database, and the configuration they need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
-    """The workflows of a database as files that refer to each other by name."""
+    """Returns the workflows of a database as files that refer to each other by name."""
     notes: list[str] = list(_version_notes(rows.get("_meta", [])))
     kept = [row for row in rows["workflows"] if archived or not row.get("is_archived")]
     kept.sort(key=lambda row: str(row.get("updated_at")), reverse=True)
@@ -59,7 +59,7 @@ def _version_notes(meta: list[Row]) -> Iterator[str]:
 
 
 def _names(rows: list[Row]) -> dict[str, str]:
-    """The file of each workflow by its id; a name that is taken gets part of the id or a number."""
+    """Returns the file of each workflow by its id; a duplicate gets part of the id or a number."""
     names: dict[str, str] = {}
     for row in rows:
         slug, ident = _slug(str(row.get("name", ""))) or "workflow", str(row["id"])
@@ -70,7 +70,7 @@ def _names(rows: list[Row]) -> dict[str, str]:
 
 
 def _slug(text: str) -> str:
-    """The letters and digits of a text, of any script, in as many bytes as file systems take."""
+    """Returns the letters and digits of a text, in any script, up to a file system's limit."""
     signs = (s if unicodedata.category(s)[0] in "LMN" else "-" for s in text[:80].lower())
     slug = "-".join(filter(None, "".join(signs).split("-")))
     return slug.encode()[:200].decode(errors="ignore")
@@ -101,7 +101,7 @@ def _file(row: Row, names: dict[str, str], known: dict[str, str], notes: list[st
 
 
 def _without_passwords(value: Any, node: str, file: str, notes: list[str]) -> Any:
-    """A value of a graph without what only its owner may know; a note names each field."""
+    """Returns a value of a graph without passwords; a note names each field that is left out."""
     if isinstance(value, list):
         return [_without_passwords(part, node, file, notes) for part in value]
     if not isinstance(value, dict):
@@ -117,7 +117,7 @@ def _without_passwords(value: Any, node: str, file: str, notes: list[str]) -> An
 
 
 def _plain(value: object) -> str:
-    """The text of a setting, which is stored as JSON."""
+    """Returns the text of a setting, which is stored as JSON."""
     text = str(value if value is not None else "")
     try:
         parsed = json.loads(text)
@@ -127,7 +127,7 @@ def _plain(value: object) -> str:
 
 
 def _lines(settings: dict[str, str], servers: list[Row]) -> Iterator[str]:
-    """The lines for whorl.toml that the settings and the servers stand for."""
+    """Yields the lines for whorl.toml that the settings and the servers need."""
     defaults = {n: settings.get(f"default.{n}") for n in ("provider", "model")}
     if any(defaults.values()):
         yield "[defaults]"
@@ -171,7 +171,7 @@ def _provider_lines(name: str, fields: dict[str, str]) -> Iterator[str]:
 
 
 def _json(value: object, kind: type[Any]) -> Any:
-    """A column that holds JSON; what cannot be read is empty, as it is there."""
+    """Returns a column that holds JSON; an invalid one is empty, as in AI Studio."""
     try:
         parsed = json.loads(str(value))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Canvas files in an editor: the container between a loop and its exit, and what changes it."""
+"""Canvas files in an editor: the container between a loop and its exit, and changes to it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def draw(document: Document) -> Sketch:
 
 
 def _paths(canvas: Canvas, regions: Regions) -> dict[str, str]:
-    """The path of each node: below the loop that it stands in."""
+    """Returns the path of each node: below the loop that it is in."""
 
     def path(name: str) -> str:
         around = regions.around.get(name)
@@ -102,7 +102,7 @@ def _nodes(
 
 
 def _file(item: Value) -> str:
-    """The file that a node calls, by the rule of the reader."""
+    """Returns the file that a node calls, by the rule of the reader."""
     name = text_at(item, "data", "workflowId") or text_at(item, "data", "workflowName")
     return name if not name or name.endswith((".json", ".yaml", ".yml")) else f"{name}.json"
 
@@ -336,7 +336,7 @@ class StudioChanges(CanvasChanges):
         self._select(name)
 
     def _open(self, begin: dict[str, Any], width: float) -> str:
-        """Adds both ends of a container; gives the name of the closing one, to the right."""
+        """Adds both ends of a container; returns the name of the closing one, to the right."""
         self.append((), "nodes", begin)
         kind = CLOSED_BY[begin["type"]]
         end: dict[str, Json] = {"id": self.free_name(kind, set(self.ids(()))), "type": kind}
@@ -350,7 +350,7 @@ class StudioChanges(CanvasChanges):
         self.outcome.select = [each.path for each in self.sketch.nodes if self.id_of(each) == name]
 
     def make_move(self, operation: Operation) -> None:
-        """Membership is made by edges: a node that leaves its container leaves its edges."""
+        """Moves nodes; a node that leaves its container also loses its edges, which define it."""
         place = operation.get("place")
         for path in operation.at:
             node = self.node(path)
@@ -394,7 +394,7 @@ class StudioChanges(CanvasChanges):
         self._select(opening)
 
     def _lead_through(self, nodes: list[SketchNode], opening: str, closing: str) -> None:
-        """Leads what comes into nodes through the beginning of a container, and out by its end."""
+        """Leads edges into nodes through a container's start, and edges out through its end."""
         held = (e for e in self.sketch.nodes if any(is_in(e.path, node.path) for node in nodes))
         inside = [self.id_of(each) for each in held]
         links = [
@@ -422,7 +422,7 @@ class StudioChanges(CanvasChanges):
             self.append((), "edges", edge | handle)
 
     def _turn(self, index: int, end: str, name: str) -> dict[str, Json]:
-        """Leads one end of an edge to another node; gives the handle that it had there."""
+        """Leads one end of an edge to another node; returns the handle that it had there."""
         field = f"{end}Handle"
         handle = text_at(self.editor.now.root, "edges", index, field)
         self.editor.set(["edges", index, end], name)

@@ -1,6 +1,6 @@
-"""Nodes that reach outside: HTTP, files, commands and tools.
+"""Nodes that use other systems: HTTP, files, commands and tools.
 
-Text that a model or an input gives becomes no shell script unless a person has read it.
+Text from a model or an input becomes a shell script only after a person has read it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_http(node: NodeReader) -> list[ir.Node]:
 
 
 def _headers(node: NodeReader) -> ir.Value:
-    """The headers of the file, and those that come in, which count where both have one."""
+    """Returns the headers of the file and the incoming ones, which win if both have one."""
     if "headers" not in node.incoming:
         return ir.Fields(_entries(node, "headers"))
     parts: list[str] = []
@@ -72,7 +72,7 @@ def _body(node: NodeReader) -> ir.Value:
 
 
 def _entries(node: NodeReader, name: str) -> tuple[tuple[str, ir.Value], ...]:
-    """An object of texts, which may be written as JSON in a text."""
+    """Returns an object of texts, which may be written as JSON in a text."""
     written = node.get(name)
     if isinstance(written, Mapping):
         return tuple((entry.name, node.tree(entry.value)) for entry in written)
@@ -107,7 +107,7 @@ def read_shell_exec(node: NodeReader) -> list[ir.Node]:
 
 
 def _script(node: NodeReader, written: Scalar) -> Inputs:
-    """A script, and the values that enter it as variables."""
+    """Returns a script, and the values that enter it as variables."""
     script = read_shell(written.text)
     for fault in script.faults:
         span = written.locate(fault.offset, fault.length)
@@ -168,7 +168,7 @@ def read_file_write(node: NodeReader) -> list[ir.Node]:
 
 
 def _place(node: NodeReader, name: str) -> ir.Value:
-    """A file or folder of the project, also where a canvas names one of its author's machine."""
+    """Returns a file or folder of the project, also for a path on the author's machine."""
     place = node.given(name)
     text = place.value if isinstance(place, ir.Constant) else None
     if not isinstance(text, str) or not text.startswith(("~/", "/")):
@@ -196,7 +196,7 @@ def _path(node: NodeReader) -> ir.Value:
 def read_tool(node: NodeReader) -> list[ir.Node]:
     """Uses a tool of an MCP server, a built-in one or one of the operator's.
 
-    A person is asked before, if the author wants that or the command of a shell comes in.
+    Whorl asks a person first if the author wants that or if the command of a shell is an input.
     """
     server, shown = node.text("serverName"), node.text("toolName")
     tool = shown
@@ -235,7 +235,7 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
 
 
 def _command(node: NodeReader) -> Scalar | None:
-    """The command of the built-in shell, where the file has it."""
+    """Returns the command of the built-in shell, if the file has it."""
     written = node.get("toolInput")
     command = written.get("command") if isinstance(written, Mapping) else None
     return command if is_written(command) else None
@@ -290,7 +290,7 @@ def _built_in(node: NodeReader, tool: str, given: str) -> ir.Task:
 
 
 def _arguments(node: NodeReader, server: str, tool: str) -> str:
-    """What the tool is given: its own `toolInput` with places in it, or what comes in."""
+    """Returns the tool's input: its own `toolInput` with placeholders, or the incoming value."""
     # A tool of a server says by name what it takes; these take one text as well.
     bare = "command" if (server, tool) == (_BUILT_IN, _SHELL) else ""
     if server in ("", _BUILT_IN) and tool not in _TOOLS:

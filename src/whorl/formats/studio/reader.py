@@ -1,4 +1,4 @@
-"""Reads canvas files: the workflow that nodes, edges and loops mean."""
+"""Reads canvas files into the workflow of their nodes, edges and loops."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class StudioReader:
     editing = "whorl.formats.studio.editing:StudioChanges"
 
     def claims(self, document: Document) -> bool:
-        """Whether the file is a canvas whose nodes have the types of this dialect.
+        """Returns whether the file is a canvas whose nodes have the types of this dialect.
 
         Other canvases name the type of a node inside of its data, as `nodeType`.
         """
@@ -72,7 +72,7 @@ class StudioReader:
         return not items or any(text_of(item.get("type")) in TYPES for item in items)
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
+        """Reads a file into the IR; raises InvalidWorkflow with all mistakes in it."""
         context = ReadContext(document, files)
         scope = read_scope(context)
         workflow = None if scope is None else _workflow(scope)
@@ -113,7 +113,7 @@ def _workflow(scope: Scope) -> ir.Workflow:
 
 
 def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
-    """The output nodes by their names; without any, whatever ends the canvas."""
+    """Returns the output nodes by their names; without any, the nodes that end the canvas."""
     outputs: dict[str, ir.Value] = {}
     for node in scope.canvas.of_type("output"):
         name = steps.port_name(node)
@@ -141,7 +141,7 @@ def _positive(context: ReadContext, name: str) -> float | None:
 
 
 def _block(scope: Scope, level: Region | None = None, path: str = "") -> ir.Block:
-    """The nodes of the whole canvas, or of a region, each behind all that it waits for."""
+    """Returns the block of the canvas, or of a region, with each node after its dependencies."""
     built: dict[str, list[ir.Node]] = {}
     for node in scope.canvas.nodes.values():
         if node.type != "note" and scope.regions.around.get(node.id) is level:
@@ -170,7 +170,7 @@ def _read_node(scope: Scope, node: CanvasNode, path: str) -> list[ir.Node]:
         return read(scope, region, body)
     is_paired = node.type in CLOSED_BY or node.type in CLOSED_BY.values()
     if is_paired and node.id not in scope.regions.by_end:
-        # One that has no partner was reported; its fields are nobody's.
+        # One without a partner was reported; its fields have no use.
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
     nodes = list(map(ir.timed_as_a_whole, _READERS[node.type](NodeReader(scope, node))))
     if node.id in scope.deciders.values():
@@ -179,7 +179,7 @@ def _read_node(scope: Scope, node: CanvasNode, path: str) -> list[ir.Node]:
 
 
 def _waits(scope: Scope, name: str, level: Region | None) -> list[str]:
-    """What a node, or anything in the region that it opens, gets values from."""
+    """Returns the nodes from which a node, or anything in the region that it opens, gets values."""
     region = scope.regions.by_start.get(name)
     held = [name]
     if region is not None:

@@ -1,4 +1,4 @@
-"""What nodes see of each other: which value comes in, whether it comes, and who waits for whom."""
+"""The view of nodes on each other: incoming values, their conditions, and dependencies."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ class Scope:
                 self._before[name] |= self._before[edge.source]
 
     def helper(self, node: str, word: str) -> str:
-        """The name of something that is there for a node and is no node of the canvas."""
+        """Returns the name of a helper of a node; it differs from all names on the canvas."""
         name = f"{node}.{word}"
         while name in self.canvas.nodes:
             name += "_"
         return name
 
     def output(self, node: str, handle: str, viewer: str) -> str:
-        """What a handle of a node carries, as another node sees it."""
+        """Returns the source of a node's handle, as another node sees it."""
         started = self.regions.by_start.get(node)
         if started is not None:
             return self._started(started, handle, viewer)
@@ -108,7 +108,7 @@ class Scope:
         return field_of(region.start, handle) if handle != "output" else value_of(region.start)
 
     def counted(self, region: Region, word: str) -> str:
-        """Where in its iterations a region is: index (from 0), total, iteration (from 1)."""
+        """Returns the source of a region's counter: index (from 0), total, iteration (from 1)."""
         if word == "total" and region.kind == "iterator":
             return f"({value_of(self.helper(region.start, 'items'))} | length)"
         if word == "iteration" and region.kind == "iterator":
@@ -116,7 +116,7 @@ class Scope:
         return value_of(self.helper(region.start, word))
 
     def choices(self, edges: list[Edge]) -> list[str]:
-        """When each edge carries something, and what; of several the last one counts."""
+        """Returns each edge's condition and value; of several that hold, the last one counts."""
         return [part for e in edges for part in (self._live(e) or "true", self._carried(e))]
 
     def _carried(self, edge: Edge) -> str:
@@ -125,7 +125,7 @@ class Scope:
         return self.output(edge.source, edge.source_handle, edge.target)
 
     def _live(self, edge: Edge) -> str:
-        """When an edge carries anything; empty where it always does."""
+        """Returns the condition of an edge; "" if it always carries a value."""
         if edge.branch is not None:
             return called("took", quoted(edge.source), quoted(edge.branch))
         if not self._may_be_dead(edge):
@@ -143,13 +143,13 @@ class Scope:
         return self._may_skip.get(ended.start if ended else edge.source, False)
 
     def when(self, node: str) -> str:
-        """When a node runs: when any edge to it carries something; empty means always."""
+        """Returns the condition of a node: any edge to it has a value; "" means always."""
         if not self._may_skip.get(node):
             return ""
         return " or ".join(dict.fromkeys(map(self._live, self.canvas.incoming[node])))
 
     def incoming(self, node: str) -> dict[str, str]:
-        """What comes in, by the handle where it ends; of several live edges the last one counts."""
+        """Returns the incoming values by handle; of several live edges the last one counts."""
         if node not in self._incoming:
             by_handle: dict[str, list[Edge]] = {}
             for edge in self.canvas.incoming[node]:
@@ -161,7 +161,7 @@ class Scope:
         return self._carried(edges[0]) if len(edges) == 1 else called("pick", *self.choices(edges))
 
     def value(self, node: str) -> str:
-        """All that comes in: bare where it is one value, or an object by handle."""
+        """Returns all incoming values: a single one bare, several as an object by handle."""
         incoming = self.incoming(node)
         if not incoming:
             return "none"
@@ -171,9 +171,9 @@ class Scope:
         return f"({{ {inner} }})"
 
     def leads_to(self, node: str, other: str) -> bool:
-        """Whether another node waits for this one, by edges, by texts, or by their regions.
+        """Returns whether another node waits for this one, by edges, by texts, or by their regions.
 
-        When a file asks that too often, the answer is yes: its texts then wait for nothing more.
+        After too many calls for a file the answer is yes: its texts then wait for no more nodes.
         """
         if self._before[node] & self._bits[other]:
             return False
@@ -192,7 +192,7 @@ class Scope:
         return other in reached
 
     def refer(self, node: str, other: str, handle: str = "output") -> str:
-        """What another node gives, for a text of a node: it waits for that one."""
+        """Returns the source of another node's result for a text of a node, which waits for it."""
         references = self.references.setdefault(node, set())
         if other not in references:
             references.add(other)
@@ -201,7 +201,7 @@ class Scope:
 
 
 def read_scope(context: ReadContext) -> Scope | None:
-    """The canvas of a file with its regions; None if it holds no sense to go on with."""
+    """Returns the canvas of a file with its regions; None if it is empty or not valid."""
     drawn = canvases.read_canvas(context, context.root)
     feedback = find_feedback(drawn)
     canvas = drawn.without(feedback)

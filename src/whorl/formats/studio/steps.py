@@ -1,4 +1,4 @@
-"""Nodes that the engine does itself, or that ask models, people and tasks; regions as loops."""
+"""Nodes that the engine runs itself, or that ask models, people and tasks; regions as loops."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _NOT_GIVEN = frozenset({"label", "description", "timeout", "smtpPass", "smtpUser
 
 
 def port_name(node: CanvasNode) -> str:
-    """The name under which a run is given the value of an input."""
+    """Returns the name of an input in a run."""
     values = (node.fields.get(field) for field in ("name", "inputName"))
     return next((value.text.strip() for value in values if is_written(value)), node.id)
 
 
 def read_port(node: NodeReader) -> ir.Port:
-    """An input of the workflow, known by its name, by its node's id, and as `input`."""
+    """Returns an input of the workflow, known by its name, by its node's id, and as `input`."""
     default = node.get("default")
     default = node.get("defaultValue") if default is None else default
     name = port_name(node.node)
@@ -54,7 +54,7 @@ def read_port(node: NodeReader) -> ir.Port:
 
 
 def trigger_port(node: NodeReader) -> ir.Port:
-    """The input that a trigger takes its payload from."""
+    """Returns the input that holds the payload of a trigger."""
     default: Json = {}
     written = node.scalar("staticInput")
     if is_written(written):
@@ -66,7 +66,7 @@ def trigger_port(node: NodeReader) -> ir.Port:
 
 
 def read_trigger(node: NodeReader) -> list[ir.Node]:
-    """What a run was started with: what it is given under the node's id, and the time."""
+    """Reads a trigger: the input under the node's id, and the time."""
     advice = f"POST to a `whorl serve`, with the payload as the input {node.id!r}"
     if node.node.type == "cron_trigger":
         advice = f"let cron run it: {node.text('expression', '0 9 * * *')} whorl run FILE"
@@ -78,9 +78,9 @@ def read_trigger(node: NodeReader) -> list[ir.Node]:
 
 
 def read_provided(node: NodeReader) -> list[ir.Node]:
-    """A task that the operator's configuration provides under the name of the node's type.
+    """Reads a task that the operator's configuration has under the name of the node's type.
 
-    It is given all fields of the node and all that comes in.
+    Its inputs are all fields of the node and all incoming values.
     """
     kind = node.node.type
     message = f"{node.owner} needs a task of the name {kind!r}, which {_PROVIDED[kind]}"
@@ -112,7 +112,7 @@ def read_transform(node: NodeReader) -> list[ir.Node]:
 
 
 def read_approval(node: NodeReader) -> list[ir.Node]:
-    """Asks a person; what came in goes on, as it is or edited, or the run fails."""
+    """Asks a person; the incoming value passes as it is or edited, or the run fails."""
     value = expression(node.value)
     is_shown = node.flag("showData", default=True)
     message = node.template("message")
@@ -202,7 +202,7 @@ def _model(node: NodeReader) -> Inputs:
 
 
 def _remember(node: NodeReader, prompt: str, inputs: Inputs) -> list[ir.Node]:
-    """In a loop, the conversation of earlier iterations comes before the prompt."""
+    """Puts the conversation of earlier iterations before the prompt, inside of a loop."""
     scope = node.scope
     around = scope.regions.around.get(node.id)
     keep = int(node.number("maxHistory") or HISTORY)
@@ -219,7 +219,7 @@ def _remember(node: NodeReader, prompt: str, inputs: Inputs) -> list[ir.Node]:
 
 
 def read_router(node: NodeReader) -> list[ir.Node]:
-    """A choice between branches, by a model or by the words of the input."""
+    """Reads a choice between branches, by a model or by the words of the input."""
     branches = node.node.branches
     if not branches:
         node.missing("branches", "a list of names, such as ['done', 'continue']")
@@ -252,7 +252,7 @@ def _question(node: NodeReader, branches: list[str], value: str, *, decides: boo
 
 
 def branch_marker(scope: Scope, router: CanvasNode) -> ir.Branch:
-    """The branch that tells a loop how its router decided."""
+    """Returns the branch that passes the decision of a router to its loop."""
     return ir.Branch(
         name=scope.helper(router.id, "branch"),
         cases=tuple(ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in (DONE, CONTINUE)),
@@ -271,7 +271,7 @@ _CONDITIONS = ("max_iterations", "evaluator", "stable_output")
 
 
 def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
-    """A loop: its input goes round, each iteration's result is the next one's input."""
+    """Reads a loop: each iteration receives the result of the one before as its input."""
     node = NodeReader(scope, scope.canvas.nodes[region.start])
     condition = node.word("exitCondition", _CONDITIONS, "max_iterations")
     appends = node.word("feedbackMode", ("replace", "append"), "replace") == "append"
@@ -327,7 +327,7 @@ def _iterations(node: NodeReader) -> int:
 
 
 def _carry(node: NodeReader, region: Region, *, appends: bool) -> ir.Carry:
-    """The input: at first what comes in, later what the iteration before fed back."""
+    """Returns the input: at first the incoming value, later the value that was fed back."""
     first = node.input or "none"
     later, giver = _feedback(node.scope, region)
     if appends:
@@ -338,8 +338,8 @@ def _carry(node: NodeReader, region: Region, *, appends: bool) -> ir.Carry:
 
 
 def _feedback(scope: Scope, region: Region) -> tuple[str, str]:
-    """What an iteration feeds back, and the node that gives it: what reaches the exit, or, where a
-    router decides, what is at the end of its continue path.
+    """Returns the value that an iteration feeds back, and its node. The value is that at the exit,
+    or, if a router decides, that at the end of its continue path.
     """
     router = scope.deciders.get(region.start)
     if router is None:
@@ -366,7 +366,7 @@ def _feedback(scope: Scope, region: Region) -> tuple[str, str]:
 
 
 def read_iterator(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
-    """Each item of a list goes through the body; the aggregator makes one result of all."""
+    """Runs the body for each item of a list; the aggregator makes one result of all."""
     node = NodeReader(scope, scope.canvas.nodes[region.start])
     end = NodeReader(scope, scope.canvas.nodes[region.end])
     mode = node.word("mode", ("sequential", "parallel"), "sequential")
@@ -395,7 +395,7 @@ def read_iterator(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]
 
 
 def read_end(node: NodeReader) -> list[ir.Node]:
-    """What one iteration gives; if the router of a loop decided to go on, what it looked at."""
+    """Returns the result of one iteration; if a router continues the loop, the router's input."""
     scope, region = node.scope, node.scope.regions.by_end[node.id]
     router = scope.deciders.get(region.start)
     choices = scope.choices(scope.canvas.incoming[node.id])

@@ -1,8 +1,8 @@
-"""One node while it is read: its fields, what comes in, and what placeholders in its texts mean.
+"""One node while it is read: its fields, its incoming values, and placeholders in its texts.
 
-Placeholders are `{{input}}`, `{{node.output}}`, `{{node.field[0]}}`, `{{item}}`, `{{topic}}`. One
-that is nearly a name that there is can only be misspelt, and is an error; any other that stands for
-nothing stays as it is written, with a warning.
+Placeholders are `{{input}}`, `{{node.output}}`, `{{node.field[0]}}`, `{{item}}`, `{{topic}}`. A
+near miss of a known name is an error; any other unknown placeholder stays as it is written, with a
+warning.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NodeReader(Fields):
         self.id = node.id
 
     def common(self, timeout_s: float | None = None) -> dict[str, Any]:
-        """What all nodes take; `timeout` bounds every node."""
+        """Returns the settings that all nodes have; `timeout` bounds every node."""
         written = self.number("timeout")
         if written is not None and not 0 < written <= TIMEOUT_MAX_S:
             self.wrong("timeout", "a number of seconds above 0")
@@ -69,14 +69,14 @@ class NodeReader(Fields):
         return {"name": self.id, "timeout_s": limit_s, "place": self.node.place}
 
     def compute(self, source: str | None) -> list[ir.Node]:
-        """The node as one that only computes; null without a source."""
+        """Returns the node as one that only computes; its value is null without a source."""
         value = ir.Constant(None) if source is None else expression(source)
         return [ir.Compute(value=value, **self.common())]
 
     def task(
         self, kind: str, inputs: Inputs, *, shape: str = "", timeout_s: float | None = None
     ) -> ir.Task:
-        """The node as a task; inputs that are no values of the IR are constants."""
+        """Returns the node as a task; inputs that are plain JSON values become constants."""
         entries = tuple(
             (name, value if isinstance(value, _VALUES) else ir.Constant(value))
             for name, value in inputs.items()
@@ -94,7 +94,7 @@ class NodeReader(Fields):
 
     @property
     def input(self) -> str | None:
-        """What `{{input}}` is: what comes in, or what the region or the run was given."""
+        """Returns the source of `{{input}}`: the incoming value, or that of the region or run."""
         incoming, inputs = self.incoming, self.scope.inputs
         if "input" in incoming:
             return incoming["input"]
@@ -110,32 +110,32 @@ class NodeReader(Fields):
         return None if named is None else self.scope.refer(self.id, named)
 
     def template(self, name: str) -> ir.Value:
-        """A field that is a text with placeholders, or any constant."""
+        """Returns a field that is a text with placeholders, or any constant."""
         return self.read(self.scalar(name))
 
     def given(self, name: str) -> ir.Value:
-        """What comes in at the handle of that name, or the field with placeholders in it."""
+        """Returns the incoming value at that handle, or the field with its placeholders."""
         if name in self.incoming:
             return expression(self.incoming[name])
         value = self.template(name)
         return ir.Constant(None) if value == ir.Constant("") else value
 
     def read(self, value: Value | None) -> ir.Value:
-        """A text with placeholders, or any constant."""
+        """Returns a text with placeholders, or any constant."""
         if not isinstance(value, Scalar) or not isinstance(value.value, str):
             return ir.Constant(None if value is None else plain(value))
         source = self.source(value)
         return ir.Constant(value.value) if source is None else expression(source)
 
     def tree(self, value: Value | None) -> ir.Value:
-        """A value whose lists and objects may hold texts with placeholders."""
+        """Returns a value whose lists and objects may hold texts with placeholders."""
         return read_tree(value, self.read)
 
     def text_source(self, scalar: Scalar) -> str:
         return self.source(scalar) or quoted(scalar.text)
 
     def source(self, scalar: Scalar) -> str | None:
-        """The source of a text with placeholders; None if none of them stands for anything."""
+        """Returns the source of a text with placeholders; None if none of them has a meaning."""
         count = 0
 
         def source_of(place: Placeholder) -> str | None:
@@ -150,16 +150,16 @@ class NodeReader(Fields):
         return joined(split_text(scalar, _PLACE, source_of))
 
     def placed(self, place: Placeholder, *, stays: bool = True) -> str | None:
-        """The source of a reference with its pipes; None if it has no meaning.
+        """Returns the source of a reference with its pipes; None if it has no meaning.
 
-        A placeholder then stays as it is written, with a warning; where it cannot, it is an error.
+        The placeholder then stays as it is written, with a warning; if it cannot, it is an error.
         """
         if "|" not in place.name:
             return self._resolved(place, place.name, stays=stays)
         return self._piped(place, "", stays=stays)
 
     def _piped(self, place: Placeholder, bare: str, *, stays: bool) -> str | None:
-        """The source of a script; `bare` is what its pipes take where they name nothing."""
+        """Returns the source of a script; `bare` is the input of its pipes if they name none."""
         try:
             script = read_script(place.content)
         except LanguageError as fault:
@@ -183,7 +183,7 @@ class NodeReader(Fields):
             self.context.warn(code, message, span, label="unknown name", help=advice)
 
     def _resolved(self, place: Placeholder, content: str, *, stays: bool) -> str | None:
-        """The source of a reference; what has no meaning is reported."""
+        """Returns the source of a reference; reports one without a meaning."""
         source = self.resolve(content, place.written)
         lacking = None if source is None else self.unknown_field(content)
         is_reported = self.context.is_full or len(self.context.warnings) >= REPORTED_MAX
@@ -214,7 +214,7 @@ class NodeReader(Fields):
         return f"connect {head!r} to {self.id!r}, directly or through other nodes"
 
     def unknown_field(self, content: str) -> tuple[CanvasNode, str] | None:
-        """The node and the field that a reference names, where such a node never has that field."""
+        """Returns the node and the field of a reference, if nodes of that type lack the field."""
         scope = self.scope
         for head, rest in heads(content):
             other = scope.canvas.nodes.get(head)
@@ -231,7 +231,7 @@ class NodeReader(Fields):
         return None
 
     def resolve(self, content: str, written: str) -> str | None:
-        """The source of what a reference stands for here; None if it stands for nothing."""
+        """Returns the source of a reference at this node; None if it has no meaning."""
         for head, rest in heads(content):
             named = self._named(head, _steps(rest)) if _PATH.fullmatch(rest) else None
             if named is not None:
@@ -241,7 +241,7 @@ class NodeReader(Fields):
         return None
 
     def _named(self, head: str, path: Path) -> tuple[str, Path] | None:
-        """What a name stands for, and the path that is left to follow."""
+        """Returns the source of a name, and the rest of the path."""
         scope = self.scope
         first = path[0] if path else None
         if head in ("input", "inputs") and isinstance(first, str) and first in scope.inputs:
@@ -265,7 +265,7 @@ class NodeReader(Fields):
         return ("workspace", path) if head == "workspace" else None
 
     def _counted(self, head: str) -> str | None:
-        """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
+        """Returns the source of `item`, `index` and `total`; the latter two also for a loop."""
         region = self.scope.regions.around.get(self.id)
         while region is not None:
             if head == "item" and region.kind == "iterator":
@@ -292,7 +292,7 @@ class NodeReader(Fields):
         return source, path
 
     def _may_see(self, other: str) -> bool:
-        """Whether a node's result is there when the text is made; an order is added if need be."""
+        """Returns whether a node's result exists for the text; adds an order if needed."""
         scope, regions = self.scope, self.scope.regions
         if other == self.id or scope.canvas.nodes[other].type == "note":
             return False
@@ -306,7 +306,7 @@ class NodeReader(Fields):
         return not scope.leads_to(self.id, ended.start if ended else other)
 
     def script_source(self, written: Scalar) -> str:
-        """The source of a script of pipes: what is piped, through all its pipes."""
+        """Returns the source of a script of pipes: its input, through all its pipes."""
         place = Placeholder(written.text, written.text, written, 0)
         return self._piped(place, self.value, stays=False) or "none"
 
@@ -320,12 +320,12 @@ class NodeReader(Fields):
 
 
 def is_written(value: Value | None) -> TypeGuard[Scalar]:
-    """Whether a field holds a text that is more than blanks."""
+    """Returns whether a field holds a text that is more than blanks."""
     return isinstance(value, Scalar) and bool(value.text.strip())
 
 
 def heads(content: str) -> Iterator[tuple[str, str]]:
-    """The name at the beginning, and the rest; the longest name first, as ids may hold dots."""
+    """Yields the first name and the rest; the longest name first, as ids may have dots."""
     marks = [match.start() for match in re.finditer(r"[.\[]", content)]
     if len(marks) > _STEPS_MAX:
         return
@@ -352,7 +352,7 @@ _Pipe = tuple[str, tuple[str | int | float, ...]]
 
 
 class Script(NamedTuple):
-    """A script of a transform: what is piped (empty: the input), and through what."""
+    """A script of a transform: its input ("" means the node's input), and its pipes."""
 
     reference: str
     pipes: tuple[_Pipe, ...]
@@ -406,7 +406,7 @@ def _literal(written: str) -> str | int | float:
 
 
 def _split(source: str, mark: str) -> list[tuple[str, int]]:
-    """The parts between marks, those inside of quotes and parentheses aside, with their offsets."""
+    """Returns the parts between marks outside of quotes and parentheses, with their offsets."""
     parts: list[tuple[str, int]] = []
     start = depth = 0
     quote = ""

@@ -1,4 +1,4 @@
-"""The function library of canvases: what handles carry, what nodes give, what placeholders mean.
+"""The function library of canvases: values of handles, results of nodes, and placeholders.
 
 Names of nodes are arguments, since a node of a canvas may have a name that no expression can spell.
 """
@@ -30,7 +30,7 @@ _SHOWN_MAX = 200
 _AROUND = " \t\r\n*_`#>\"'“”‘’()[]{}.,:;!?-–—|="
 _FENCED = re.compile(r"```[a-zA-Z]*\s*+(.*?)```", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?;\n]++[.!?;\n]?")
-# A sentence with one of these denies something, makes it depend, or tells what another text says.
+# A sentence with one of these denies something, makes it depend, or quotes another text.
 _HEDGED = re.compile(
     r"\b(?:not|never|no|nothing|none|nobody|cannot|neither|nor|hardly|barely|almost|nearly|partly"
     r"|far from|without|false|wrong|if|unless"
@@ -63,14 +63,14 @@ _EXPLAINING = frozenset({"reason", "reasoning", "explanation", "why", "rationale
 
 
 def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Value) -> Value:
-    """The route that a model's answer names, with its explanation."""
+    """Returns the route that a model's answer names, with its explanation."""
     named = _category(run, answer, branches)
     chosen, explanation = named or (str(fallback), run.text(answer).strip())
     return _route(chosen, value, explanation)
 
 
 def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Value) -> Value:
-    """What to warn of where a model's answer names no route."""
+    """Returns a warning if a model's answer names no route."""
     if _category(run, answer, branches) is not None:
         return None
     words = " ".join(run.text(answer).split())
@@ -83,10 +83,10 @@ def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Val
 
 
 def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | None:
-    """The branch that an answer names, and the rest of it; None: it names none, or several.
+    """Returns the branch that an answer names, and its rest; None for no branch, or several.
 
-    Where it decides whether a loop is done, a branch that is not the first word must be said as the
-    answer: a text that is judged must not end the loop because its words are quoted.
+    If it decides whether a loop is done, a branch that is not the first word must be stated as the
+    answer: a quoted word of a judged text must not end the loop.
     """
     names = [str(name) for name in items(branches, "choose") if str(name)]
     text = _unwrapped(run.text(answer))
@@ -112,7 +112,7 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
 
 
 def _unwrapped(text: str) -> str:
-    """An answer without the thoughts before it and the tag around it."""
+    """Returns an answer without the thoughts before it and the tag around it."""
     text = text.strip()
     if text.startswith("<think>"):
         text = text.rpartition("</think>")[2].strip()
@@ -121,7 +121,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _is_taken_back(text: str, spans: list[tuple[str, int, int]]) -> bool:
-    """Whether the first name is denied, asked or made to depend, or only the first of a list."""
+    """Returns whether the first name is denied, a question, conditional, or the first of a list."""
     name, _, end = spans[0]
     if _TAKEN_BACK.match(text, end):
         return True
@@ -130,7 +130,7 @@ def _is_taken_back(text: str, spans: list[tuple[str, int, int]]) -> bool:
 
 
 def _is_denied(words: str, spans: list[tuple[str, int, int]]) -> bool:
-    """Whether what stands before a name in its sentence denies it, or what stands behind it."""
+    """Returns whether the words before or after a name in its sentence deny it."""
     return any(
         _DENIED.search(re.split(r"[.!?;\n]", words[:start])[-1]) or _TAKEN_BACK.match(words, end)
         for _, start, end in spans
@@ -138,7 +138,7 @@ def _is_denied(words: str, spans: list[tuple[str, int, int]]) -> bool:
 
 
 def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
-    """Where the names stand as words of their own; of names that overlap, the longest counts."""
+    """Returns the places of the names as whole words; of names that overlap, the longest counts."""
     by_length = sorted(names, key=len, reverse=True)
     folded = {name.casefold(): name for name in reversed(by_length)}
     pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, by_length))})(?!\w)"
@@ -149,7 +149,7 @@ def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
 
 
 def _is_stated(text: str, name: str) -> bool:
-    """Whether a sentence says the name as its answer, and none denies it."""
+    """Returns whether a sentence states the name as its answer, and none denies it."""
     named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
     sentences = [sentence for sentence in _SENTENCE.findall(text) if named.search(sentence)]
     answer = rf"{named.pattern}{_REASON}|[*_`\"'“‘]{re.escape(name)}[*_`\"'”’]"
@@ -159,7 +159,7 @@ def _is_stated(text: str, name: str) -> bool:
 
 
 def _in_json(run: Run, text: str, names: list[str]) -> tuple[str, str] | None:
-    """The branch that a field of an object names, or whose own field is true; texts explain it."""
+    """Returns the branch in a field of an object, or with a true field, and the other texts."""
     parsed = from_json(run, text)
     if isinstance(parsed, list):
         parsed = {"branch": parsed[0]} if len(parsed) == 1 else {}
@@ -177,7 +177,7 @@ def _in_json(run: Run, text: str, names: list[str]) -> tuple[str, str] | None:
 
 
 def match(run: Run, value: Value, branches: Value) -> Value:
-    """The first branch whose name is in the text, upper and lower case aside; else the last one."""
+    """Returns the first branch whose name is in the text, in any case; else the last one."""
     names = [str(name) for name in items(branches, "match")]
     folded = run.text(value).casefold()
     run.check_text(len(folded) * (1 + len(names)), "match")
@@ -186,10 +186,10 @@ def match(run: Run, value: Value, branches: Value) -> Value:
 
 
 def fenced(run: Run, value: Value) -> Value:
-    """A text between two lines that it does not hold, which tell where it ends.
+    """Returns a text between two lines that it does not hold, which mark its ends.
 
-    They follow from the text, so a call that is sent again is the same to the byte, and who writes
-    a text that holds them has another text with other lines.
+    The lines follow from the text, so a repeated call is the same to the byte. If an author writes
+    a text with these lines, that is another text, and has other lines.
     """
     text = run.text(value)
     run.check_text(2 * len(text), "fenced")
@@ -223,7 +223,7 @@ def lookup(run: Run, name: Value) -> Value:
 
 
 def field(run: Run, name: Value, key: Value) -> Value:
-    """A result without such a field is carried whole, as is one that has no fields."""
+    """Returns a field of a result; the whole result if it has no such field."""
     value = lookup(run, name)
     return _object(value).get(str(key), value)
 
@@ -249,7 +249,7 @@ def main(run: Run, value: Value, key: Value) -> Value:
 
 
 def dig(run: Run, value: Value, written: Value, path: _Extra, named: _Named) -> Value:
-    """What a placeholder stands for; one that stands for nothing stays as it is written."""
+    """Returns the value of a placeholder; a placeholder without a value stays as it is written."""
     for part in path:
         value = item_of(value, part)
     return written if value is UNDEFINED else value
@@ -266,7 +266,7 @@ def pipe(run: Run, value: Value, name: Value, arguments: _Extra, named: _Named) 
 
 
 def argument(run: Run, value: Value, name: Value, is_only: Value) -> Value:
-    """What an input of a called workflow gets: the field of its name, or all that there is."""
+    """Returns the value for an input of a called workflow: the field of its name, or everything."""
     return _object(value).get(str(name), value if is_only else None)
 
 
@@ -276,9 +276,9 @@ def only(run: Run, value: Value) -> Value:
 
 
 def object_of(run: Run, value: Value, node: Value, bare: Value) -> Value:
-    """The input of a tool is an object; a text that holds one as JSON will do.
+    """Returns the input of a tool as an object, which a text may hold as JSON.
 
-    Any other value is the field `bare` of one, where that has a name.
+    Any other value becomes the field `bare` of an object, if that has a name.
     """
     if value is None or value is UNDEFINED:
         return {}
@@ -315,7 +315,7 @@ def fields(run: Run, value: Value, extra: _Extra, named: _Named) -> Value:
 
 
 def merged(run: Run, first: Value, second: Value) -> Value:
-    """Two objects as one; the second counts where both have a field."""
+    """Merges two objects; the second counts for fields that both have."""
     if second is not None and not isinstance(second, dict):
         raise EvaluationError(f"headers come in as an object, not {kind_of(second)}")
     united = _object(first) | _object(second)
@@ -338,7 +338,7 @@ def preview(run: Run, value: Value) -> str:
 
 
 def answered(run: Run, value: Value) -> Value:
-    """The answer of a model, under all its names, and what it took."""
+    """Returns the answer of a model, under all its names, with its usage."""
     used = _object(run.lookup("$usage"))
     tokens = {name: used.get(name, 0) for name in ("input_tokens", "output_tokens")}
     cost = used.get("cost_usd") or 0.0
@@ -346,7 +346,7 @@ def answered(run: Run, value: Value) -> Value:
 
 
 def ended(run: Run, value: Value, last: Value) -> Value:
-    """What a loop gives: output, iterations, count, exit_reason."""
+    """Returns the result of a loop: output, iterations, count, exit_reason."""
     outcome = _object(value)
     facts = _object(outcome.get("loop"))
     reason = facts.get("exit_reason")
@@ -361,7 +361,7 @@ def ended(run: Run, value: Value, last: Value) -> Value:
 
 
 def text_only(run: Run, value: Value, loop: Value) -> Value:
-    """The first input of a loop that appends."""
+    """Returns the first input of a loop that appends, which must be a text."""
     if isinstance(value, str):
         return value
     raise EvaluationError(
@@ -371,7 +371,7 @@ def text_only(run: Run, value: Value, loop: Value) -> Value:
 
 
 def append(run: Run, before: Value, after: Value, node: Value, number: Value) -> Value:
-    """Two texts with a line between them, or an error that names node and iteration."""
+    """Joins two texts by a line break, or raises an error with the node and the iteration."""
     if not isinstance(after, str):
         raise EvaluationError(
             f"{node!r} gave {kind_of(after)} in iteration {number}, but feedbackMode 'append' "
@@ -383,7 +383,7 @@ def append(run: Run, before: Value, after: Value, node: Value, number: Value) ->
 
 
 def items_of(run: Run, value: Value, node: Value) -> Value:
-    """What an iterator goes through: a list, a text that holds one as JSON, or lines of text."""
+    """Returns the items of an iterator: a list, a text with one as JSON, or lines of text."""
     if isinstance(value, str):
         run.check_text(len(value), "items")
         if value.lstrip().startswith("["):
@@ -400,7 +400,7 @@ def items_of(run: Run, value: Value, node: Value) -> Value:
 
 
 def gathered(run: Run, value: Value, node: Value, strategy: Value, separator: Value) -> Value:
-    """The results of all items: a list, one text, or one object."""
+    """Returns the results of all items: a list, one text, or one object."""
     parts = [_object(part).get(str(node)) for part in paid_items(run, value, "gathered")]
     result: Value = parts
     if strategy == "concat":
@@ -428,7 +428,7 @@ def checked(run: Run, value: Value, node: Value, fails: Value) -> Value:
 
 
 def shell_text(run: Run, value: Value) -> Value:
-    """The output of a command, with its errors, as one text."""
+    """Returns the output of a command, with its errors, as one text."""
     result = _object(value)
     output, errors = (str(result.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
     lines = [output] if output else []
@@ -450,7 +450,7 @@ def written_text(run: Run, value: Value) -> Value:
 
 
 def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value) -> Value:
-    """A conversation with one more question and answer."""
+    """Returns a conversation with one more question and answer."""
     kept = list(past) if isinstance(past, list) else []
     if answer is UNDEFINED or answer is None:
         return kept

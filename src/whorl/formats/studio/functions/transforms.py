@@ -39,9 +39,9 @@ _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None}
 
 
 class Step(NamedTuple):
-    """One step of a path: what it finds in a value.
+    """One step of a path, which finds parts of a value.
 
-    A definite one looks at one part at most, a deep one at every level below.
+    A definite step reads at most one part, a deep one every level below.
     """
 
     find: Callable[[Value], list[Value]]
@@ -100,7 +100,7 @@ def _field(value: Value, name: str) -> list[Value]:
 
 
 def find_path(source: str, value: Value) -> Value:
-    """What a path finds: one value (null where there is none), or a list if it can be several."""
+    """Returns the value at a definite path, or null; a list if the path may match several."""
     steps = read_path(source)
     values: list[Value] = [value]
     work = 0
@@ -121,7 +121,7 @@ def find_path(source: str, value: Value) -> Value:
 
 
 def _below(values: list[Value]) -> list[Value]:
-    """Values and everything inside of them, the outermost of each first."""
+    """Returns values and everything inside of them, the outermost of each first."""
     level: list[Value] = []
     for value in values:
         at = len(level)
@@ -178,7 +178,7 @@ def _object(value: Value, name: str) -> dict[str, Value]:
 
 
 def _flatten(run: Run, value: Value) -> Value:
-    """One level: lists in the list become their items."""
+    """Flattens one level: lists in the list become their items."""
     items: list[Value] = []
     for part in paid_items(run, value, "flatten"):
         items.extend(part if isinstance(part, list) else [part])
@@ -192,7 +192,7 @@ def _sort(run: Run, value: Value, key: Value = None) -> Value:
 
 
 def _unique(run: Run, value: Value) -> Value:
-    """Keeps the first of those that are written alike."""
+    """Returns the first of those items that are written alike."""
     by_text: dict[str, Value] = {}
     for part in paid_items(run, value, "unique"):
         by_text.setdefault(f"{kind_of(part)} {run.text(part)}", part)
@@ -205,7 +205,7 @@ def _map(run: Run, value: Value, key: Value) -> Value:
 
 
 def _select(run: Run, value: Value, key: Value, wanted: Value) -> Value:
-    """Items whose field has this value; what is written without quotes may be a number, too."""
+    """Returns items whose field has this value; a value without quotes may also be a number."""
     read = path_getter(key)
 
     def fits(part: Value) -> bool:
