@@ -120,7 +120,7 @@ JITTER = 0.1
 _SAME_ERRORS = {"timedout": "timeout", "timeout": "timeout"}
 # Azure retries calls that failed for a passing reason: these statuses, or no reply at all.
 _AZURE_ON = ("408", "429", "5xx", "timeout", "P101", "P102", "P103", "P111")
-# What it does unless the action says otherwise.
+# Its default, if the action does not set it.
 AZURE_RETRY = ir.Retry(
     times=4, wait_s=7.5, backoff=2.0, wait_min_s=5.0, wait_max_s=3_600.0, on=_AZURE_ON, drawn=True
 )
@@ -211,7 +211,7 @@ class Action:
         return None if own is None else self.context.seconds(own, 0)
 
     def retry(self) -> ir.Retry | None:
-        # What stands under `inputs` of a compose is its value.
+        # The content of `inputs` of a compose is its value.
         holders = (self.fields,) if self.type == "compose" else (self.fields, self.inputs)
         names = ("retry", "retryPolicy")
         policies = [find_mapping(holder, name) for holder in holders for name in names]
@@ -226,7 +226,7 @@ class Action:
             return None
         is_shipped = find(policy, "maxAttempts") or find(policy, "initialDelay")
         retry = _shipped_retry(policy) if is_shipped else read_policy(self.context, policy, kind)
-        # How long to wait for a retry that never comes means nothing.
+        # A delay without retries has no meaning.
         return retry if retry.times and kind != "none" else ir.Retry(times=0)
 
     def check(self) -> None:

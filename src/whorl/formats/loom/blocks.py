@@ -229,7 +229,7 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
         return task
     if action.type == "httpwebhook":
         if call := _request(action, "unsubscribe"):
-            # How the address is taken back that the action has given away.
+            # The request that removes the address which the action has registered.
             taken = fields(kind="http", inputs=ir.Fields(tuple(call.items())))
             task = replace(task, unsubscribe=taken)
         if call := _request(action, "subscribe"):
@@ -255,7 +255,7 @@ _READ = re.compile(
         |(trigger|workflow)\b)""",
     re.VERBOSE,
 )
-# What of a map is not run here.
+# The parts of a map that are not supported here.
 _NOT_RUN = re.compile(
     r"<(?:\w+:)?(?:stylesheet|transform)\b[^>]*?\sversion\s*=\s*['\"][23]"
     r"|<\w+:script\b[^>]*\slanguage\s*="
@@ -328,7 +328,7 @@ COUNT = 100
 HANDOFF = "agenthandoff"
 # A tool that stands for all tools of a server, which [mcp] of whorl.toml names as it is called.
 _SERVER = "mcpclienttool"
-# What of the conversation is kept in the scope of an iteration, and who is speaking in it.
+# The names of the conversation and of the current agent in the scope of an iteration.
 _TURNS, _AGENT = "$turns", "$agent"
 _ENDED: tuple[Wanted, ...] = ("succeeded", "failed", "timed_out", "skipped", "cancelled")
 _ANY: dict[str, Json] = {"type": "object", "properties": {}}

@@ -85,7 +85,7 @@ _SEALED_FLAGS = (
     "--disallow-code-generation-from-strings",
     f"--max-old-space-size={SEALED_MEMORY_MB}",
 )
-# How Node ends whose code waits for what never comes, and one that is out of memory.
+# The exit codes of Node for a run without a result, with their causes.
 _NO_RESULTS = {
     9: "Node 20 or newer is needed",
     13: "it waits for something that never happens",

@@ -171,7 +171,7 @@ def read_loop(action: Action) -> ir.Node:
     if not is_azure:
         _warn_of_variables(action, condition)
     shown = condition.text if isinstance(condition, Scalar) else forms.literal(plain(condition))
-    # What the author calls the loop and its condition, for those who look at it run.
+    # The author's names of the loop and its condition, for those who watch it run.
     kind = action.type.replace("dountil", "doUntil")
     context.loops[action.path] = {"type": kind, "condition": shown}
     delay = action.setting("delay")
@@ -500,7 +500,7 @@ def read_set(action: Action) -> ir.Node:
     given = context.value(value)
     place = value if isinstance(value, Scalar) else Scalar("", action.span)
     if operation == "join" and isinstance(value, Scalar) and forms.is_expression(value):
-        # What is appended to a text is printed by the rules of `@{}`.
+        # A value that is appended to a text is printed by the rules of `@{}`.
         given = context.expression(value, f"@string({forms.text_term(value.text)})")
     elif operation in ("add", "set"):
         given = _typed(action, name, value, given)

@@ -201,7 +201,7 @@ class Template:
         Known values are written into it, inputs of the run are `$given('name')`.
         """
         if text not in self._sources:
-            # One that leads back to itself has none.
+            # A formula that refers to itself has no source.
             self._sources[text] = ""
             self.meter.depth += 1
             source = _NAMED.sub(self._inlined, text[1:-1].strip())
@@ -234,7 +234,7 @@ class Template:
         own = source.replace(_GIVEN, "parameters(")
         if _names_of(own, "") is not None:
             return f"@{own}"
-        # What the run cannot write itself is a parameter that is named by its formula.
+        # A value that the run cannot compute becomes a parameter with the formula as its name.
         self.meter.hoisted.append(source)
         return f"@parameters({quote(source)})"
 
@@ -386,7 +386,7 @@ def _deployed_in(root: Mapping, listed: Value, beside: Mapping | None) -> Iterat
         is_workflow = text_at(resource, "type").lower() == "microsoft.logic/workflows"
         if definition is None or not (is_written or (is_named and is_workflow)):
             continue
-        # Where only Azure knows the name, it is that of which it is made.
+        # If only Azure knows the name, that of its parameter is used.
         name = text_of(_deployed(find(resource, "name"), templates))
         made_of = _PARAMETER.fullmatch(name)
         name = made_of[1] if made_of else name or "workflow"

@@ -165,7 +165,7 @@ _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None
 
 @lru_cache(maxsize=16)
 def _functions(library: str, lenient: bool) -> Mapping[str, FunctionEntry]:
-    """All functions by lower-case name: those of the syntax, and those that a dialect adds."""
+    """Returns all functions by lower-case name: those of the syntax and of a dialect."""
     own = LENIENT_LOGIC_FUNCTIONS if lenient else LOGIC_FUNCTIONS
     return {entry.name.lower(): entry for entry in (*own, *additions(library))}
 

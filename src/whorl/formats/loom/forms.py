@@ -214,7 +214,7 @@ OBJECT_FIELDS = _table(
     runtimeConfiguration: concurrency paginationPolicy contentTransfer secureData staticResult
     requestOptions; concurrency: runs repetitions maximumWaitingRuns"""
 )
-# What `operationOptions` may hold.
+# The values of `operationOptions`.
 OPTIONS = words(
     """Asynchronous DisableAsyncPattern DisableAutomaticDecompression EnableSchemaValidation
     FailWhenLimitsReached IncludeAuthorizationHeadersInOutputs Sequential SingleInstance
@@ -274,7 +274,7 @@ VOCABULARY: dict[str, Json] = {
             },
         }
     },
-    # What `status` prints about a run, line by line.
+    # The lines of `status` about a run.
     "status": [
         "Workflow: {workflow}",
         "Status: {status}",
@@ -298,7 +298,7 @@ READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
     re.IGNORECASE,
 )
-# What changes by itself, such as results of actions.
+# Values that change by themselves, such as results of actions.
 READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
     re.IGNORECASE,
@@ -435,7 +435,7 @@ class LoomContext(ReadContext):
     types: dict[str, str] = field(default_factory=dict)
     # How many actions declare or set each.
     setters: Counter[str] = field(default_factory=Counter)
-    # Where each name of an action stands first.
+    # The first place of each name of an action.
     named: dict[str, Span] = field(default_factory=dict)
     # The names of what starts the workflow.
     triggers: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ class ActionRecords:
         now = written(facts["now"])
         if end["status"] == "skipped":
             _skip(table, (node,), now)
-            # What the node waited for and did not get; its own condition, where it got all of it.
+            # The unmet dependencies of the node; if all were met, its own condition.
             for after in node.after:
                 actual = others.get(after.node, {}).get("status", "succeeded")
                 if actual not in after.statuses and "passed" not in after.statuses:
@@ -143,7 +143,7 @@ def _skip(table: dict[str, Any], nodes: tuple[Node, ...], now: str) -> None:
             _skip(table, block.nodes, now)
 
 
-# What ends at one moment is written in a row.
+# Several actions often end at the same moment, so the last texts are cached.
 @lru_cache(maxsize=16)
 def written(seconds: float) -> str:
     """Returns a time as Azure writes it."""
@@ -151,7 +151,7 @@ def written(seconds: float) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}0Z"
 
 
-# What a web service, a connector or a workflow that is called answers with.
+# The answer of a web service, a connector or a called workflow.
 _ANSWERING = ("http", "connector")
 _PARTS = ("body", "headers", "queries", "relativePathParameters")
 

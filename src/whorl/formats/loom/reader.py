@@ -110,7 +110,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     trigger = read_trigger(context, definition, location, given)
     order = order_of(context, actions)
     body = read_block(context, actions, order, location)
-    # What deals with the failures of a secure action is shown; that action's result is not.
+    # Actions that handle failures of a secure action are shown; that action's result is not.
     others = (name for name in order.last[1:] if not hides(body, name, context.workflows))
     order = replace(order, last=(*order.last[:1], *others))
     outputs, hidden, early = _outputs(context, definition, order, body)

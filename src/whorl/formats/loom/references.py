@@ -39,10 +39,10 @@ _GIVEN = re.compile(r"\$given\('((?:[^']|'')+)'\)")
 # The types of a template's parameters, as inputs have them.
 _TYPES: dict[str, PortType] = {"string": "string", "int": "integer", "bool": "boolean"}
 _TYPES |= {"array": "list", "object": "json"}
-# What connectors need; a run whose connectors are answered by others does without.
+# The parameter of connectors; a run whose connectors are replaced does not need it.
 CONNECTIONS = "$connections"
 VARIABLES = ("variables", "$declared")
-# The item of the for-each in which the tools of an agent stand.
+# The item of the for-each that holds the tools of an agent.
 CALL = "$call"
 
 
@@ -50,7 +50,7 @@ def parameters_of(context: LoomContext, form: Form) -> dict[str, Value | None]:
     """Returns the parameters that the definition declares or that have values, with the values."""
     declared = find_mapping(form.definition, "parameters") or ()
     parameters = {e.name.lower(): (e.name, find(e.value, "defaultValue")) for e in declared}
-    # What is beside a template has values for the template's own parameters.
+    # A file beside a template has values for the template's own parameters.
     beside = () if form.is_template or context.beside is None else context.beside
     for entry in (*beside, *(form.parameters or ())):
         given = find(entry.value, "value")
@@ -232,7 +232,7 @@ class _Names:
     def __init__(self, context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
         written = [name for name, _ in forms.objects_in(form.definition) if name]
         self.context = context
-        # What a deployment names is known after it only.
+        # Names of a deployment are known only after it.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
         self.parameters = lowered_names((*parameters_of(context, form), *form.meter.hoisted))

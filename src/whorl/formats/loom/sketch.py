@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.wings.editor.kit.sketch import Body
 
 _DEEP_MAX = 16
-# Where the actions of a file stand, whichever way it is wrapped.
+# The places of the actions of a file, for each form of wrapper.
 _TOPS: tuple[Keys, ...] = ((), ("definition",), ("properties", "definition"))
 
 

@@ -66,7 +66,7 @@ def read_trigger(
     if not entries or not isinstance(entries[0].value, Mapping):
         return None
     first, written = entries[0], entries[0].value
-    # What it asks of other systems is written like an action.
+    # Its requests to other systems are written like an action.
     kind = text_at(written, "type").lower()
     trigger = Action(context, first.name, kind, written, first.key.span, location)
     if len(entries) > 1:

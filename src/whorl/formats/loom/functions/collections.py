@@ -546,7 +546,7 @@ def _coalesce(run: Run, values: list[Value]) -> Value:
 
 
 _SHOWN_MAX = 100
-# What null becomes when it is put into a variable of a type.
+# The value of null in a variable of a type.
 _NULLS: dict[str, Value] = {"string": "", "array": [], "object": None}
 
 

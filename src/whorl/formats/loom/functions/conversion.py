@@ -323,7 +323,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-# What stands before an operand, and what before the name of a node.
+# The tokens before an operand, and those before the name of a node.
 _BEGINNINGS = frozenset(("(", "[", ",", "|", "operator", "comparison"))
 _BEFORE_NAMES = _BEGINNINGS | {"/", "//", "::", "@"}
 _NAMED_OPERATORS = frozenset(("*", "and", "or", "div", "mod"))

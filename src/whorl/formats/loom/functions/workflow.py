@@ -167,7 +167,7 @@ def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
 def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
     given = _outputs(function, run, name)
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
-        # Whatever an action gives is its body there, unless it says which part of it is.
+        # The whole result of an action is its body there, unless it has a part for the body.
         return given
     return _body_of(given)
 

@@ -88,7 +88,7 @@ def whole(function: str, place: int | None, value: Value) -> int:
     raise wrong(function, place, "be an integer", value)
 
 
-# What a signature may ask for behind a parameter.
+# The types that a signature may have after a parameter.
 _CHECKS: dict[str, Check] = {
     "str": text,
     "bool": boolean,
@@ -138,10 +138,10 @@ class Family:
         reads: str = "",
         borrows: bool = False,
     ) -> Callable[[Call], Call]:
-        """Declare a function whose call is given what is bound, the run and checked arguments.
+        """Declares a function; its call receives the bound values, the run and checked arguments.
 
-        A call whose first parameter is `function` is given its own name before all that. Where the
-        signature ends in `...`, the arguments are one list. An alias is named so in no message.
+        A call whose first parameter is `function` receives its own name first. If the signature
+        ends in `...`, the arguments are one list. No message names an alias.
         """
         name, _, parameters = signature.rstrip(")").partition("(")
         kinds = [parameter.partition(":") for parameter in parameters.split(", ")]
