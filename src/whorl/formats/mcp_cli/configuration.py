@@ -28,7 +28,7 @@ _INCLUDES = (
     *("settings", "providers", "embeddings", "servers", "rag", "workflows", "runas", "templates"),
     "skills",
 )
-# How an interface of theirs is spoken to, and its usual address.
+# The protocol of each of their interfaces, and its default address.
 _KINDS = {
     "openai_compatible": ("openai", "https://api.openai.com/v1"),
     "ollama_native": ("ollama", "http://localhost:11434"),
@@ -71,7 +71,7 @@ def read_sections(files: ConfigurationFiles) -> Sections:
         "workflows": {"folders": _folders(includes, settings)},
     }
     if commands:
-        # Whoever trusts the configuration lets the servers of it be started.
+        # A user who trusts the configuration allows its servers to start.
         table["allow"] = {"commands": commands}
     kept = {name: section for name, section in table.items() if section}
     return Sections(kept, _variables(files), tuple(reading.notes))
@@ -191,5 +191,5 @@ def _variables(files: ConfigurationFiles) -> dict[str, str]:
     lines = (files.text(ENVIRONMENT) or "").splitlines()
     written = [match for line in lines if (match := _LINE.fullmatch(line.strip()))]
     texts = {match[1]: match[2].strip().strip("\"'") for match in written}
-    # What is empty there falls through to the environment.
+    # An empty value there falls back to the environment.
     return {name: text for name, text in texts.items() if text}

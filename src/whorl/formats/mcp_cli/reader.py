@@ -87,7 +87,7 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         context.report("W007", message, workers.key.span, label="not used", help=advice)
     nodes = [steps.read_step(file, item) for item in items]
     if nodes:
-        # Its result is that of the workflow, which has none where it failed.
+        # Its result is that of the workflow, which has none if this step failed.
         nodes[-1] = replace(nodes[-1], on_failure="halt")
     context.mentions.update((name, port.span) for name, port in known.inputs.items())
     if known.reads_input:
@@ -187,7 +187,7 @@ def _find_order(file: ParsedFile, items: list[Item]) -> None:
     left = list(items)
     while left:
         ready = (item for item in left if file.waits[item.name] <= file.ordered.keys())
-        # Those that wait for each other are reported by the rules for all workflows.
+        # Circles of dependencies are reported by the rules for all workflows.
         item = next(ready, left[0])
         left.remove(item)
         file.ordered[item.name] = len(file.ordered)

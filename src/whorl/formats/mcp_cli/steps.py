@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Value
 
-# What a call gives: the main output of the workflow.
+# The result of a call: the main output of the workflow.
 MAIN_OUTPUT = ir.Expression("jinja", "main_output(it)", LIBRARY)
 _SCHEMA = "workflow/"
 _TOP = Span("", 1, 1)
@@ -179,10 +179,10 @@ def call_inputs(
 
 # Steps that ask a model, or several that must agree; their models, and settings of all steps.
 
-# How often a model may call tools before it must answer, where the file does not say.
+# The default number of tool calls before a model must answer.
 TURNS = 10
 WORKERS = 3
-# How often `retry` tries again where the file does not say.
+# The default number of retries of `retry`.
 RETRIES = 3
 # Where the text of a skill is, seen from the file, its project or one of its folders.
 _SKILL_FILES = ("config/skills/{}/SKILL.md", "skills/{}/SKILL.md", "{}/SKILL.md")
@@ -260,7 +260,7 @@ class ParsedFile:
         return {}
 
     def asking(self, prompt: ir.Value, *layers: Mapping, system: str = "") -> ir.Fields:
-        """The inputs of a model call: each from the first layer that says it, else from us."""
+        """Returns the inputs of a model call: each from the first layer with it, or a default."""
         inputs: dict[str, Json] = dict(self.model(layers[0]))
         fields = (*layers, self.execution)
         for name in ("temperature", "max_tokens"):

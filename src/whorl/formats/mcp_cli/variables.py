@@ -38,7 +38,7 @@ REFINE = ("iteration", "output", "last.output", "history")
 ITERATE = ("iteration", "index", "count", "current", "item")
 _SAME = {name: name for name in ("iterations", "output", "succeeded", "failed")}
 AFTERWARDS = {"iteration": "iterations", "last.output": "output", "history": "accumulator", **_SAME}
-# What a loop has in the public system besides.
+# The other facts of a loop in the public system.
 _ELSEWHERE = ("stats.succeeded", "stats.failed", "total")
 LOOP = frozenset((*REFINE, *ITERATE, *AFTERWARDS, *_ELSEWHERE))
 
@@ -50,7 +50,7 @@ _FLAT = "variables are flat: {{input}}, {{env.NAME}}, {{loop.iteration}}, the na
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INPUT = re.compile(r"[^\W\d][\w-]*")
 _DOTTED = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)+")
-# What an expression reads as a word of its own.
+# The reserved words of an expression.
 _CONSTANTS = ("true", "false", "none", "null", "True", "False", "None")
 _KEYWORDS = ("and", "or", "not", "in", "is", "if", "else", "elif", "recursive")
 WORDS = frozenset((*_CONSTANTS, *_KEYWORDS))
@@ -351,7 +351,7 @@ class Texts:
         if not is_input and (strict or self.variables.is_misspelt(name, advice)):
             self._report_unknown(name, place.scalar.locate(start, len(name)))
         elif name not in self._warned and (advice or not is_input):
-            # One that is nearly the name of another is probably a slip.
+            # A near miss of another name is probably a typo.
             message = f"{place.written[:60]!r} is not a variable, so it stays in the text as it is"
             if is_input:
                 message = f"{name!r} is not a step or loop here, so it must be given as an input"
