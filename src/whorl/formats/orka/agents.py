@@ -69,7 +69,7 @@ FIELDS: dict[str, frozenset[str]] = {
         words("fallback_score timeout_score"),
     ),
 }
-# What agents of a type must have: its kind, and what to write.
+# The fields that agents of a type must have: the kind of value, and an example.
 _REQUIRED: dict[str, dict[str, tuple[type[Value], str]]] = {
     "loop": {"internal_workflow": (Mapping, "{orchestrator: {agents: [...]}, agents: [...]}")},
     "fork": {"targets": (Sequence, "[[first_agent], [second_agent]]")},
@@ -85,7 +85,7 @@ SILENT = frozenset({"fork", "join", "router", "memory", "invariant_validator"})
 _SPELLINGS = dict.fromkeys(("graph_scout", "graphscout"), "graph-scout")
 # Agents that choose others, or run those that were chosen.
 CHOOSING = ("graph-scout", "path_executor")
-# What a scout chooses from by itself, and what an executor runs as well.
+# The types that a scout chooses from, and those that an executor also runs.
 SCOUTED = frozenset(
     words("openai-answer openai-binary local_llm binary validate_and_structure rag duckduckgo")
 ) | {"brain"}
@@ -279,7 +279,7 @@ def targets_of(agent: Agent) -> list[Scalar]:
     before: dict[str, set[str]] = {name: set() for name in targets}
     for scalar, following in chain.from_iterable(map(pairwise, routes)):
         before[following.text].add(scalar.text)
-    # Where routes disagree, what is written first comes first.
+    # If routes disagree, the order of the file decides.
     ordered = dict.fromkeys((*sort_behind(list(targets), before), *targets))
     return [targets[name] for name in ordered]
 
@@ -317,7 +317,7 @@ def mapping_of(value: Value | None) -> Mapping | None:
 
 # Sections: an orchestrator with its agents, their order, and the names that they may read.
 
-# What a file, the inside of a loop and an orchestrator can hold.
+# The fields of a file, of the inside of a loop and of an orchestrator.
 _INSIDE = words("orchestrator agents id name description")
 _ORCHESTRATOR = words(
     "id strategy agents queue name description memory mode memory_preset memory_config "

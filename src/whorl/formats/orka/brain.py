@@ -121,7 +121,7 @@ def answer(response: str, confidence: Json = "0.0", why: str = "", **more: Json)
     return {"response": response, "confidence": sure, "internal_reasoning": why, **more}
 
 
-# What a task is like: structures and patterns by keywords, its words, and how alike two are.
+# The features of a task: structures and patterns by keywords, words, and likeness of tasks.
 
 STRUCTURES = {
     "decomposition": "break down|split|decompose|divide|parts|components",

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000
-# Where one of these fails, nothing that comes behind it makes sense.
+# If one of these fails, the agents after it cannot work.
 _HALTING = ("loop", "failing")
 
 
 def read_block(section: Section) -> ir.Block:
-    # What runs in a fork runs there, wherever else it is listed.
+    # An agent of a fork runs there, even if it is listed elsewhere.
     forked = {name for agent in section.flow["here"] for name in forked_by(section.visible[agent])}
     names = [name for name in section.order if name not in forked]
     reader = _BlockReader(section)
@@ -113,7 +113,7 @@ class _BlockReader:
                 span = self._section.visible[name].span
                 self._section.context.report("W002", message, span, label="here", help=advice)
                 return []
-        # Those decide that no other answer comes after, and the routers that choose among them.
+        # An agent decides if no other answer comes after it; so do the routers that choose it.
         before = [other for name in steps if self._speaks(name) for other in waits[name]]
         last = set(steps) - _reached(before, lambda name: waits.get(name, ()))
         deciding = _reached(last, lambda name: self._routers.get(name, ()))
@@ -158,7 +158,7 @@ class _BlockReader:
         node = self._read(agent, path)
         routers = self._routers.get(name)
         when = computed("orka_routed", literal(routers), literal(name)) if routers else None
-        # Nothing can follow where an agent fails in a loop, or where it holds one.
+        # No agent can follow a failed agent in a loop, or a failed one that holds a loop.
         is_needed = section.is_loop or any(part.type in _HALTING for part in self._held(name))
         return placed(node, agent, after, when, halts=decides or is_needed)
 
@@ -447,7 +447,7 @@ def read_executor(agent: Agent, section: Section, read_agent: Callable[[str], ir
     # What runs in the row runs there, and some types cannot be run by a path.
     dropped = [name for name in section.visible if name not in names]
     found = computed("orka_path", literal(source), literal(dropped))
-    # What ran in an iteration before is no result of this one.
+    # The results of an iteration before do not count in this one.
     fresh = (RAN,) if section.is_loop else ()
     given = agent.text("input_source")
     nodes: list[ir.Node] = [

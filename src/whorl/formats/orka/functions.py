@@ -521,7 +521,7 @@ def memories_text(run: Run, it: Value) -> Value:
 
 
 _RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
-# What authors call, and what the reader itself writes into a workflow.
+# The functions that authors call, and those that the reader writes into a workflow.
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "get_input": get_input,
     "get_current_topic": get_current_topic,

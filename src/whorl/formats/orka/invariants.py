@@ -81,7 +81,7 @@ def artifacts(run: Run) -> Table:
     order = [name for name in texts_in(records.get(ORDER)) if name in agents]
     run.spend(len(order) + len(agents))
     done = {name for name in records if table_in(records[name]).get("status") == "succeeded"}
-    # What only holds others fails because of them.
+    # A node that only holds others fails because of them.
     failed = [name for name in dict.fromkeys(order) if name not in done]
     calls = [name for name in failed if table_in(agents[name]).get("type") not in _HOLDING]
     routed = {name: run.lookup(name) for name in texts_in(graph.get("routers")) if name in records}

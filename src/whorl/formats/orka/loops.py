@@ -62,7 +62,7 @@ _FACTS: tuple[tuple[str, Fact], ...] = (
 )
 _READS_PAST = re.compile(r"past_loop|get_past|get_my_past|get_debate_evolution|past_insights")
 _SCORE = re.compile(r"\s*+\{\{-?\s*+score\s*+-?\}\}\s*+")
-# What these give was said by others or in other runs: it is no source of scores and lessons.
+# The results of these come from others or from other runs: they have no scores and lessons.
 _NO_SOURCES = SILENT | {"duckduckgo"}
 
 
@@ -101,7 +101,7 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
         facts=_FACTS,
         bind=((outputs.FLOW, flow_constant(inner)), (outputs.THRESHOLD, ir.Constant(threshold))),
         shape=computed("orka_loop", "it", "past", literal(settings)),
-        # What agents left behind in an iteration in which one of them failed is no result.
+        # If an agent fails in an iteration, the results of the others do not count.
         on_iteration_failure=ir.IterationFailure("continue"),
     )
 
@@ -220,7 +220,7 @@ _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 # Usual names of agents that score, and usual words in their prompts.
 _RATER = re.compile(r"scor|rat(?:er|ing)|judg|evaluat|critic|grad(?:er|ing)|assess|moderat|review")
 _RATES = re.compile(r"\b(?:rate|rating|score|grade|evaluate|assess|judge)\b", re.IGNORECASE)
-# How a prompt begins that asks for a review.
+# The beginnings of prompts that ask for a review.
 _REVIEWS = re.compile(
     r"\W*+(?:please\s+)?(?:rate|score|grade|evaluate|assess|judge|review|critique)\b", re.IGNORECASE
 )

@@ -26,10 +26,10 @@ Table: TypeAlias = "dict[str, Value]"
 FLOW = "$flow"
 THRESHOLD = "$threshold"
 PREVIOUS = "$previous"
-# What agents of paths gave, by their names, and why others gave nothing; variables of a run.
+# The results of agents of paths, by their names, and the failures of others; run variables.
 RAN = "$ran"
 FAILED = "$failed"
-# The names under which the records of agents, and the variables, are found.
+# The names of the records of agents, and of the variables.
 RECORDS = "$records"
 VARIABLES = "$variables"
 
@@ -40,7 +40,7 @@ PAST = "past_loops"
 INSIGHTS = "$insights"
 # Between lessons in one text.
 JOINT = " | "
-# What a result without a member of that name gives for it: itself.
+# The members for which a result without such a member gives itself.
 WORDS = frozenset(("response", "result", "output"))
 
 _PARSED_MAX = 65_536

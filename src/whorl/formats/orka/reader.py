@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
 
 MAIN_OUTPUT = "response"
-# What templates call to be told what has happened in the run.
+# The functions by which templates read the history of the run.
 _ASKS_BACK = "get_execution_artifacts"
 _METHODS = ("get", "items", "keys", "values")
 # Members that results have in the public system: here they are empty, but spelt correctly.
@@ -50,7 +50,7 @@ class OrkaReader:
             return True
         written = root.get("agents") if isinstance(root, Mapping) else root
         items = (item for item in agents.items_of(written) if isinstance(item, Mapping))
-        # What has its fields in `data` is a node of a graph.
+        # An item with its fields in `data` is a node of a graph.
         named = (i for i in items if isinstance(i.get("id"), Scalar) and "data" not in i)
         types = [text_of(item.get("type")) for item in named]
         return any(kind in agents.FIELDS or kind in agents.UNSUPPORTED for kind in types)
@@ -71,7 +71,7 @@ class OrkaReader:
         names = section.flow["here"]
         speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
         main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
-        # What a path may run gives results, too.
+        # Agents that a path may run also have results.
         given = dict.fromkeys((*names, *section.flow["chosen"]))
         results = ((name, computed("orka_value", literal(name))) for name in given)
         workflow = ir.Workflow(
@@ -179,10 +179,10 @@ def _check_members(context: FileContext, use: Use, name: NameUse, agent: str) ->
             return
         inner = part_of(shape, "result") if is_function else None
         if inner is not None:
-            # Functions read 'loop.agent': its agents stand beside its other members.
+            # Functions read 'loop.agent': its agents are beside its other members.
             shape = replace(shape, fields={**shape.fields, **inner.fields})
         offset = max(use.expression.source.find(str(key), offset), name.offset)
-        # What has no member of one of these names stands for itself.
+        # A result without a member of one of these names is used itself.
         if lacks(shape, key) and key not in WORDS:
             message = f"{holder[:60]!r} has no {str(key)[:60]!r}, so this is empty"
             advice = member_advice(shape, holder, str(key))

@@ -133,7 +133,7 @@ def _by_criteria(results: Table, settings: Table) -> Scored | None:
             continue
         answers = answered(result, list(weights))
         if len(answers) * 2 >= len(weights):
-            # What was not answered does not hold.
+            # A criterion without an answer does not hold.
             score = sum(weight for path, weight in weights.items() if answers.get(path))
             return round(min(1.0, score), 4), name
     return None

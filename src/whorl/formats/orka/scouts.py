@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.formats.orka.outputs import Table
     from whorl.language.calls import Run
 
-# What settings are where a file does not say; `None` is for those that have none.
+# The default settings; `None` is for those without a default.
 USUAL: dict[str, float | str | bool] = {
     "k_beam": 3,
     "max_depth": 2,
@@ -44,7 +44,7 @@ USUAL: dict[str, float | str | bool] = {
     "brain_boost_weight": 0.15,
 }
 WEIGHTS = {"llm": 0.45, "heuristics": 0.20, "prior": 0.20, "cost": 0.10, "latency": 0.05}
-# What one agent is expected to take.
+# The expected time of one agent.
 _AGENT_MS = 1_000
 _AGENT_COST = 0.001
 # Paths that are looked at, and those that are compared.
@@ -56,7 +56,7 @@ _MARGINS = {"factual": 0.08, "analytical": 0.15, "technical": 0.12, "creative": 
 _FORBIDDEN = {"default": (), "moderate": ("code_execution", "file_system")}
 _FORBIDDEN["strict"] = (*_FORBIDDEN["moderate"], "external_api", "web_search", "data_write")
 PROFILES = tuple(_FORBIDDEN)
-# What lowers the safety of a question, and by how much.
+# The words that lower the safety of a question, and by how much.
 _RISKS = (
     (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}\.[\w.]{2,20}"), 0.3),
     (re.compile(r"\b\d{3}-\d{2}-\d{4}\b"), 0.3),

@@ -276,7 +276,7 @@ def read_brain(agent: Agent, _: Section) -> ir.Node:
     written = scalar_of(agent.get("prompt"))
     payload: ir.Value = template("{{ get_input() }}")
     if written is not None:
-        # One expression hands over the value itself, also where a line ends behind it.
+        # A single expression passes the value itself, even before a line end.
         payload = template(written.text.strip())
         agent.context.places.remember(payload, written)
     return amend(agent.id, BRAIN[operation], operation, ir.Fields((("payload", payload),)))
