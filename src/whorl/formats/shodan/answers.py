@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 ANSWER_SHOWN_MAX = 500
-# What an agent has beside its answer; all other outputs are fields of the answer.
+# The outputs of an agent beside its answer; all others are fields of the answer.
 _WHOLE = ("output", "response")
 BESIDE = (*_WHOLE, "structured", "sessionId", "exitCode")
 _FENCE = re.compile(r"```[A-Za-z]*+[ \t]*+\n(.*?)```", re.DOTALL)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # A port of a node is renamed with all that names it: edges, mappings, conditions and texts.
 
-# Who names a port: the node, the keys of the text, and where the name begins in it.
+# A place that names a port: the node, the keys of the text, and the start of the name.
 _Reader: TypeAlias = "tuple[SketchNode, Keys, int]"
 _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 # Texts that name ports in a language of their own, which is not read here.
@@ -187,7 +187,7 @@ _KINDS: dict[str, tuple[str, str, str, str, dict[str, Json]]] = {
     "interface-continue": ("INTERFACE", "skip-forward", _RIMS, "Continue", {}),
 }
 _NEEDS = {"shell": "[allow] commands", "agent": "[allow] commands, for agent programs"}
-# What a new node can be connected by; ports of any name can be declared.
+# The ports of a new node; ports of any name can be declared.
 PORTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     kind: ((), USUAL.get(kind, ())) for kind in _KINDS
 }

@@ -51,7 +51,7 @@ PARTS = {
     "dock slot": words("name type label valueType"),
     "forEach": words("items item parallel"),
 }
-# What editors write for themselves: how nodes and edges look, and how they were run there.
+# Fields of editors: the look of nodes and edges, and their last runs there.
 DRAWN = frozenset(
     words(
         "$schema viewport description label icon color collapsed expanded "

@@ -120,7 +120,7 @@ class Level:
     slots: dict[str, str] = field(default_factory=dict)
     slot_types: dict[str, str] = field(default_factory=dict)
     previous: dict[tuple[str, str], str] = field(default_factory=dict)
-    # What is mapped to an input of a node: in which iterations, and from where.
+    # The mappings to an input of a node: the iterations, and the source.
     mappings: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
     # Of a for-each: the name that holds its inputs, those of the item and of its index.
     held: str = ""

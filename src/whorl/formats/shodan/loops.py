@@ -100,7 +100,7 @@ def _read_until(inner: Level) -> ir.When | None:
     if written is not None:
         comparison = _comparison(inner, written, "continueWhile")
         return comparison and ir.When(expression(f"not {comparison[1]}"), comparison[2])
-    # What arrives at the slot of type continue, or at the continue node of the inside.
+    # The input of the slot of type continue, or of the continue node of the inside.
     slots = {("dock", name, "input") for name in slot_types(inner.context, loop, "continue")}
     edges = [e for e in inner.graph.edges if e.target == loop.id and e.into in slots]
     for node in inner.members:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 SESSION = "sessionId"
-# What every agent takes beside what its prompt names.
+# The inputs of every agent beside those that its prompt names.
 TAKEN = ("prompt", SESSION)
 # Outputs that nodes have without declaring them.
 USUAL = {
@@ -49,7 +49,7 @@ def check_ports(context: GraphContext) -> None:
         if key not in names:
             names[key] = _names(level, node, kind)
         _check(reference, names[key])
-    # What a node declares without having it would be null, or be lost.
+    # A port that a node declares but does not have would be null, or be lost.
     for level, node in [(home, node) for home in context.levels for node in home.members]:
         takes, gives = _ports_called(context, node)
         # Outputs of these are always the same; the declarations of the file do not count.

@@ -104,7 +104,7 @@ def _graph_in(root: Value) -> Mapping:
     return Mapping((Entry(Scalar("nodes", root.span), nodes),), root.span)
 
 
-# Where a short name is looked for, one after the other.
+# The folders in which a short name is searched, in this order.
 _FOLDERS = (".robomesh/workflows", "workflows", ".robomesh")
 
 
