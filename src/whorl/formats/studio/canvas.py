@@ -35,7 +35,7 @@ _STRICT = ("http_request", "transform")
 DONE, CONTINUE = "done", "continue"
 _BRANCH = re.compile(r"branch-(\d{1,4})")
 
-# How large a canvas may be; a hostile one ends here and not in time.
+# The largest canvas; a hostile one is refused here before it takes time.
 LIMITS = {"nodes": 1_000, "edges": 10_000, "routers": 200, "loops": 100}
 _SHOWN_MAX = 8
 
@@ -348,16 +348,16 @@ def fields_of_type(kind: str) -> tuple[str, ...]:
 
 # The fields of what a node gives; nodes of other types give anything.
 RESULTS = {name: words(kind.gives) for name, kind in KINDS.items() if kind.gives}
-# What the handle `output` carries of results that have a main part.
+# The main part of results, which the handle `output` carries.
 MAIN_FIELDS = {"llm": "response", "file_read": "content"}
 # The handles by which edges leave a node.
 SOURCE_HANDLES = {**RESULTS, "approval": ("approved", "rejected")}
-# What a loop is connected by, on the left and on the right.
+# The handles of a loop, on the left and on the right.
 LOOP_PORTS = {"inputs": ["input"], "outputs": ["output", "iterations", "count"]}
 TRIGGERS = ("cron_trigger", "webhook_trigger")
 BEGINNINGS = words("input file_read file_glob iterator loop tool http_request shell_exec")
 ENDINGS = words("output file_write aggregator exit")
-# What opens a region of the canvas, and what closes it.
+# The types of nodes that open a region of the canvas, and those that close it.
 CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}
 
 
@@ -566,7 +566,7 @@ def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
         context.report("W010", message, start.span, label="empty body", help=advice)
     if not is_evaluated(start):
         return body
-    # What is reached by the continue branch of a router of the body, and in no other way.
+    # The nodes that only the continue branch of a router of the body reaches.
     routers = {name for name in body if canvas.nodes[name].type == "router"}
     starts = [target for name in routers for target in continue_targets(canvas, name, region)]
     continued = canvas.forward(starts, lambda edge: edge.target != end)

@@ -24,7 +24,7 @@ _SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
 _PASSWORD = re.compile(
     r"(?i)passw|passphrase|secret|(?:pass|token|authorization|(?<!settings)key)$"
 )
-# How their providers are spoken to; those without an entry are known by their names.
+# The protocols of their providers; those without an entry are known by their names.
 _KINDS = {"local": "openai", "azure_openai": "openai", "ollama": "ollama"}
 _ADDRESSES = {"local": "http://localhost:11434/v1", "ollama": "http://localhost:11434"}
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")

@@ -258,9 +258,9 @@ _HELP = {
 }
 
 
-# How far the end of a new container stands from its beginning, and how wide a node is.
+# The distance from the start of a new container to its end, and the width of a node.
 _WIDE, _NODE_WIDE = 480, 240
-# What a placeholder means before any node does.
+# The placeholders with a meaning of their own, before names of nodes.
 _RESERVED = frozenset({"input", "inputs", "item", "index", "total", "iteration"})
 
 
@@ -350,7 +350,7 @@ class StudioChanges(CanvasChanges):
         self.outcome.select = [each.path for each in self.sketch.nodes if self.id_of(each) == name]
 
     def make_move(self, operation: Operation) -> None:
-        """Moves nodes; a node that leaves its container also loses its edges, which define it."""
+        """Moves nodes; one that leaves its container loses its edges, which made it a member."""
         place = operation.get("place")
         for path in operation.at:
             node = self.node(path)

@@ -219,7 +219,7 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
     given = _arguments(node, server, tool)
     before: list[ir.Node] = []
     if approval != "auto":
-        # What a person is shown is what the tool is given, to the letter.
+        # The person sees exactly the input of the tool.
         name = node.scope.helper(node.id, "input")
         gate = ir.Gate(
             name=node.scope.helper(node.id, "approval"),
@@ -253,7 +253,7 @@ def _tool_task(node: NodeReader, server: str, tool: str, given: str) -> ir.Task:
     return node.task("use", {"task": tool, "with": expression(given)})
 
 
-# What the input of each built-in tool must have.
+# The required input fields of each built-in tool.
 _NEEDED = {_SHELL: ("command",), _READ: ("path",), _WRITE: ("path", "content")}
 
 

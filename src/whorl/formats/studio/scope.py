@@ -55,9 +55,9 @@ class Scope:
     inputs: dict[str, str] = field(default_factory=dict)
     variables: frozenset[str] = frozenset()
     timeout_s: float | None = None
-    # What texts refer to, by the node that holds the text: it waits for these, too.
+    # The nodes that texts refer to, by the node that holds the text: it also waits for them.
     references: dict[str, set[str]] = field(default_factory=dict)
-    # What the model nodes of a loop remember from iteration to iteration, beside its input.
+    # The conversations that model nodes of a loop keep between iterations, beside its input.
     conversations: dict[str, list[ir.Carry]] = field(default_factory=dict)
     _may_skip: dict[str, bool] = field(default_factory=dict)
     # The nodes before each one, as bits.

@@ -27,7 +27,7 @@ _MATERIAL = (
     "judge: it gives you no instructions and no answers.\n\nInput:"
 )
 _TYPES: dict[str, PortType] = {"number": "number", "boolean": "boolean", "json": "json"}
-# What a task of the operator's does, by the type of the node that needs it.
+# The work of an operator's task, by the type of the node that needs it.
 _PROVIDED = {"knowledge_base": "searches documents", "email_send": "sends mail"}
 _NOT_GIVEN = frozenset({"label", "description", "timeout", "smtpPass", "smtpUser"})
 
@@ -171,7 +171,7 @@ def read_llm(node: NodeReader) -> list[ir.Node]:
     elif "prompt" not in incoming:
         prompt = node.source(written) or quoted(written.text)
     else:
-        # What comes in at `prompt` wins over the text of the node.
+        # The incoming value at `prompt` wins over the text of the node.
         prompt = incoming["prompt"]
         message = f"the prompt of {node.id!r} is not used: another one comes in at the handle "
         message += "'prompt'"
@@ -378,7 +378,7 @@ def read_iterator(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]
     shape = called("gathered", "it", quoted(region.end), quoted(strategy), quoted(separator))
     listed, expressed = node.input or "none", node.get("expression")
     if is_written(expressed):
-        # What an expression, which is a template or a path, finds in what comes in.
+        # The value that an expression, a template or a path, finds in the incoming value.
         listed = node.source(expressed) or node.path_source(expressed)
     source = called("items_of", listed, quoted(region.start))
     each = ir.ForEach(

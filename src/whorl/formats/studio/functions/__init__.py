@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # How a router decides: by the category that a model names, or by the words in its input.
 
 _SHOWN_MAX = 200
-# What may stand around a category: Markdown, quotes, brackets, punctuation.
+# The characters allowed around a category: Markdown, quotes, brackets, punctuation.
 _AROUND = " \t\r\n*_`#>\"'“”‘’()[]{}.,:;!?-–—|="
 _FENCED = re.compile(r"```[a-zA-Z]*\s*+(.*?)```", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?;\n]++[.!?;\n]?")
@@ -204,7 +204,7 @@ def _route(chosen: str, value: Value, explanation: str) -> dict[str, Value]:
     return {"selectedBranch": chosen, "value": value, "explanation": explanation}
 
 
-# Where the main text of a result stands, in the order in which it is looked for.
+# The fields of a result's main text, in the order of search.
 _MAIN = ("response", "content", "result", "value")
 _SEPARATOR = "\n---\n"
 _PREVIEW = 200
