@@ -1,4 +1,4 @@
-"""The gate: whether a variant is worse than what was saved before, for CI."""
+"""The gate: whether a variant is worse than a saved report, for CI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMED = 5
 
 @dataclass(slots=True)
 class Gate:
-    """Whether a change may go in: `pass`, `fail` or `undecided`, with the reasons."""
+    """The decision on a change: `pass`, `fail` or `undecided`, with the reasons."""
 
     verdict: str
     reasons: list[str]
@@ -32,7 +32,7 @@ class Gate:
     cost_ratio: Estimate | None = None
     cases: int = 0
     margin: float = 0.0
-    # At which level the intervals hold.
+    # The confidence level of the intervals.
     level: float = statistics.LEVEL
 
     @property
@@ -47,12 +47,12 @@ class Gate:
 
 
 def margin_of(experiment: Experiment) -> float:
-    """The difference that the gate lets through: its own margin, or that of the file."""
+    """Returns the difference that the gate allows: its own margin, or that of the file."""
     return float(experiment.gate.get("margin", experiment.margin))
 
 
 def saved(report: Report, experiment: Experiment) -> dict[str, Any]:
-    """What a later gate compares with: who graded, grades and costs by case, no texts."""
+    """Returns what a later gate compares with: the grader, and grades and costs by case."""
     return {
         "baseline": FORMAT,
         "experiment": report.experiment,
@@ -76,7 +76,7 @@ def _by_case(report: Report, variant: str) -> dict[str, dict[str, Any]]:
 
 
 def check_saved(value: Any) -> dict[str, Any]:
-    """Refuses what `saved` has not made."""
+    """Refuses a value that `saved` did not make."""
     if not isinstance(value, dict) or value.get("baseline") != FORMAT:
         advice = "make one with `whorl experiment report FILE --save baseline.json`"
         raise UsageError("this is not a saved report", help=advice, code="X100")
@@ -84,7 +84,7 @@ def check_saved(value: Any) -> dict[str, Any]:
 
 
 def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
-    """Compares a variant with a saved report, or with what was saved so of something else."""
+    """Compares a variant with a saved report, or with saved results of something else."""
     own, before = _by_case(report, variant), check_saved(against)["cases"]
     shared = [case for case in own if case in before]
     new = [case for case in shared if own[case]["failed"] > before[case]["failed"]]
@@ -92,7 +92,7 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     pairs = {c: one - other for c, (one, other) in grades.items() if None not in (one, other)}  # type: ignore[operator]
     if not pairs:
         return _ungraded(own, new)
-    # As in a report of these two; only its level is another one where that has more variants.
+    # As in a report of these two. Only the level differs if that report has more variants.
     seed = difference_seed(experiment, variant, against.get("variant", report.baseline))
     differences, units = list(pairs.values()), units_of(experiment, pairs)
     difference = statistics.difference_estimate(differences, units, seed=seed)
@@ -113,14 +113,14 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
         found.reasons.append("costs contain what was reserved for calls in doubt")
     if not is_priced:
         found.reasons.append("costs are not compared: a model has no price")
-        # A limit that nobody can check has not been kept.
+        # A limit that cannot be checked counts as exceeded.
         if experiment.gate.get("cost") is not None and found.verdict == "pass":
             found.verdict = "undecided"
     return found
 
 
 def _ungraded(own: dict[str, dict[str, Any]], new: list[str]) -> Gate:
-    """No case has a grade in both; a gate that compared nothing has let nothing through."""
+    """Returns a failed gate, since no case has a grade in both and nothing was compared."""
     reasons = ["no case has a grade in both, so nothing was compared"]
     if failed := sum(bool(kept["failed"]) for kept in own.values()):
         reasons.append(f"{failed} of {len(own)} cases failed, and failures are left out")
@@ -138,7 +138,7 @@ def _grade(kept: dict[str, Any]) -> float | None:
 
 
 def _cost(kept: dict[str, Any]) -> float:
-    """What a case costs; not a number where a model of it has no price."""
+    """Returns the cost of a case, or NaN if one of its models has no price."""
     return math.nan if None in kept["costs"] else statistics.mean(kept["costs"])
 
 
@@ -173,7 +173,7 @@ def _decide(
 
 
 def _verdict(difference: Estimate, margin: float) -> str:
-    """What the grade decides by itself: `pass`, `fail`, or nothing."""
+    """Returns the decision by grade alone: `pass`, `fail`, or "" if it is undecided."""
     low, high = difference.low, difference.high
     if high is not None and high < 0 and difference.value < -margin:
         return "fail"
@@ -181,7 +181,7 @@ def _verdict(difference: Estimate, margin: float) -> str:
 
 
 def would_decide(pairs: list[float], units: list[str] | None, margin: float) -> str:
-    """How many cases would, with differences like these, four times of five."""
+    """Says how many cases would decide, with differences like these, four times of five."""
     totals, sizes = statistics.gather(pairs, units)
     middle, count = statistics.mean(pairs), len(totals)
     apart = [total - size * middle for total, size in zip(totals, sizes, strict=True)]
@@ -194,7 +194,7 @@ def would_decide(pairs: list[float], units: list[str] | None, margin: float) -> 
 
 
 def fallen(report: Report, variant: str, before: dict[str, Any], margin: float) -> dict[str, str]:
-    """What fell, by case: it fails and did not, or its grade is lower by more than the margin."""
+    """Returns the cases that fell: they newly fail, or lost more than the margin in grade."""
     own, words = _by_case(report, variant), {}
     errors = {row["case"]: row["error"] for row in report.rows if row["variant"] == variant}
     for case in [case for case in own if case in before["cases"]]:
@@ -208,7 +208,7 @@ def fallen(report: Report, variant: str, before: dict[str, Any], margin: float) 
 
 
 def check_comparable(experiment: Experiment, before: dict[str, Any], against: str) -> None:
-    """Raises UsageError where the baseline has another grader, or none of the cases."""
+    """Raises UsageError if the baseline has another grader, or none of the cases."""
     own = grader_digest(experiment.graders[experiment.main_grader])
     if before.get("grader", own) != own:
         words = f"{against!r} was graded by another grader than {experiment.name!r} has"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from whorl.source import Document
     from whorl.wings.experiments.document import Experiment, Variant
 
-# What a variant may change of a loop; everything else would be another loop.
+# The fields of a loop that a variant may change; any other change would make another loop.
 RULE = ("until", "at_most", "return", "check")
 
 
@@ -54,9 +54,9 @@ class Prepared:
 
 
 def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
-    """All variants of an experiment; raises InvalidWorkflow with all that is wrong.
+    """Returns all variants of an experiment; raises InvalidWorkflow with all mistakes.
 
-    Their files are read once: who runs an experiment reports on what was run.
+    Their files are read once, so that a report is about the files that were run.
     """
     if experiment.prepared is not None:
         return dict(experiment.prepared)
@@ -76,7 +76,7 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         prepared[variant.name] = one
     root: Any = experiment.document.root
     columns = dict.fromkeys(name for case in experiment.cases for name in case.row)
-    # What graders find is known where the files of all variants can be read.
+    # The names that graders see are known if the files of all variants can be read.
     unread = experiment.variants.keys() - prepared.keys()
     workflows = [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
     is_known = not any(experiment.variants[name].workflow for name in unread)
@@ -101,7 +101,7 @@ def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Pre
 
 
 def _check_inputs(experiment: Experiment, one: Prepared) -> list[Diagnostic]:
-    """Variants of one experiment take the same inputs; else they would be asked other questions."""
+    """Returns mistakes if a variant takes other inputs, since it would get other questions."""
     given = list(experiment.inputs or ())
     if experiment.inputs is None:
         columns = {name for case in experiment.cases for name in case.row}
@@ -120,7 +120,7 @@ def _check_inputs(experiment: Experiment, one: Prepared) -> list[Diagnostic]:
 
 
 def with_models(workflow: Workflow, variant: Variant) -> Workflow:
-    """The workflow with other models in its steps."""
+    """Returns the workflow with other models in its steps."""
     if not variant.model and not variant.models:
         return workflow
     known = {node.name for _, node in walk(workflow.body) if isinstance(node, Task)}
@@ -141,7 +141,7 @@ def with_models(workflow: Workflow, variant: Variant) -> Workflow:
 
 
 def fails_with(workflow: Workflow, loop: Loop) -> bool:
-    """Whether a run surely fails where this loop does: nothing takes its failure up."""
+    """Returns whether a run fails if this loop fails: no step handles its failure."""
     if loop.on_failure != "halt" or not any(node is loop for node in workflow.body.nodes):
         return False
     waits = (a for node in workflow.body.nodes for a in node.after if a.node == loop.name)
@@ -149,9 +149,9 @@ def fails_with(workflow: Workflow, loop: Loop) -> bool:
 
 
 def asked_again(workflow: Workflow, names: Iterable[str]) -> list[str]:
-    """The loops that can fail with a run, so that what its budget cuts is asked for again.
+    """Returns the loops that can fail with a run, so that calls that its budget cuts are repeated.
 
-    What the own budget of a loop cuts, more money of the run does not help.
+    More money for the run does not help a loop with a budget of its own, so it leaves these out.
     """
     loops = (find_loop(workflow, name) for name in names)
     return [
@@ -163,7 +163,7 @@ def asked_again(workflow: Workflow, names: Iterable[str]) -> list[str]:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
-    """A name that is not there, with the closest one or all that are."""
+    """Returns the error for an unknown name, with the closest known name or all of them."""
     advice = did_you_mean(name, list(known)) or f"known: {', '.join(known)}"
     return UsageError(f"there is no {what} {name!r}", help=advice, code="X100")
 
@@ -171,7 +171,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
 def workflow_named(
     experiment: Experiment, prepared: Variants[str, Prepared], variant: str
 ) -> Workflow:
-    """The workflow of a variant; without a name, of the baseline."""
+    """Returns the workflow of a variant; without a name, that of the baseline."""
     name = variant or experiment.baseline
     if name not in prepared:
         raise unknown("variant", name, prepared)
@@ -181,7 +181,7 @@ def workflow_named(
 def loop_named(
     experiment: Experiment, prepared: Variants[str, Prepared], loop: str, variant: str
 ) -> Loop:
-    """The loop of a variant; without a name, the one that is explored, or the first."""
+    """Returns the loop of a variant; without a name, the explored one, or the first."""
     chosen = loop or next(iter(experiment.explore), "")
     return find_loop(workflow_named(experiment, prepared, variant), chosen)
 
@@ -199,9 +199,9 @@ def read_rule(
     *,
     keeps_score: bool = False,
 ) -> Loop:
-    """A loop of a workflow with another rule, in the words of the native `repeat`.
+    """Returns a loop of a workflow with another rule, in the words of the native `repeat`.
 
-    A rule that needs a score and has none is refused, or keeps that of the loop.
+    A rule that needs a score and has none is refused, or keeps the score of the loop.
     """
     context = Context(document, Files(_NoLibrary(), document.file, ""), kinds=KINDS)  # type: ignore[arg-type]
     context = context.within(blocks=[loop.body], path=loop.name, step=loop.name)
@@ -229,7 +229,7 @@ def read_rule(
 
 
 def _with_score(changed: Loop, loop: Loop) -> Loop:
-    """A rule that needs a score and has none measures that of the loop, where that has one."""
+    """Returns a rule with the score of the loop, if it needs a score and has none of its own."""
     own, other = (list(conditions_in(each.until)) for each in (loop, changed))
     score = next((part for part in own if isinstance(part, Score)), None)
     is_needed = changed.returns == "best" or any(isinstance(part, Plateau) for part in other)
@@ -241,7 +241,7 @@ def _with_score(changed: Loop, loop: Loop) -> Loop:
 
 
 def _mistakes(context: Context, workflow: Workflow, loop: Loop, changed: Loop) -> list[Diagnostic]:
-    """Names that the rule reads and nobody gives there, and scores that it lacks."""
+    """Returns unknown names that the rule reads, and scores that it lacks."""
     before, after = (
         dict.fromkeys((*check_expressions(subject), *check_best(subject)))
         for each in (workflow, with_loop(workflow, loop, changed))
@@ -251,14 +251,14 @@ def _mistakes(context: Context, workflow: Workflow, loop: Loop, changed: Loop) -
 
 
 class _NoLibrary:
-    """A rule calls no other workflow."""
+    """The library of a rule, which calls no other workflow."""
 
     files = NoFiles()
     limits: ClassVar[dict[str, float]] = {}
 
 
 def rule_from_text(text: str, loop: Loop, workflow: Workflow, **more: Any) -> Loop:
-    """A loop of a workflow with a rule whose condition is written as YAML on a command line."""
+    """Returns a loop with a rule whose condition is written as YAML on a command line."""
     fields = {name: value for name, value in more.items() if value is not None}
     lines = [f"{name}: {_yaml(value)}" for name, value in fields.items()]
     if text:
@@ -270,13 +270,13 @@ def rule_from_text(text: str, loop: Loop, workflow: Workflow, **more: Any) -> Lo
 
 
 def _yaml(value: Any) -> str:
-    """A value as YAML; a text in braces is YAML already."""
+    """Returns a value as YAML; a text in braces is YAML already."""
     is_written = isinstance(value, str) and value.strip().startswith("{")
     return str(value) if is_written else json.dumps(value)
 
 
 def check_explored(workflow: Workflow, experiment: Experiment) -> Iterator[Diagnostic]:
-    """Loops that cannot be explored, with the reason."""
+    """Yields the loops that cannot be explored, with the reason."""
     root: Any = experiment.document.root
     for entry in root.get("explore") or ():
         span = entry.key.span
