@@ -1,4 +1,4 @@
-"""What a workflow does: pure, synchronous, deterministic; events in, commands out."""
+"""What a workflow does: pure, synchronous, deterministic code; events in, commands out."""
 
 # Raised when the machine does something else with the same events, or is fed other ones; stored
 # with each run. 2: events in the midst of work, at a `step`. 3: a loop that asks a person after

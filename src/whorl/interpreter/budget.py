@@ -1,7 +1,7 @@
-"""Budgets: which calls they let out; reserved before a call, settled after it, in each scope.
+"""Budgets: reserve an amount before each call and settle it after, in every scope.
 
 Usage is counted once, at the call, and added to each scope that it happens in. `reserved` of a
-scope also counts the calls that are under way in it.
+scope includes the open calls in it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
 
 
 def over(scope: Budgeted, amount: Mapping[str, Any], *, reserved: bool = False) -> Amounts:
-    """By how much an amount beside what is spent, or also reserved, goes over each limit."""
+    """Returns by how much an amount, added to what is spent or reserved, exceeds each limit."""
     amounts: Amounts = {}
     limits = scope["limits"]
     for name in NAMES if limits else ():
@@ -51,7 +51,7 @@ def over(scope: Budgeted, amount: Mapping[str, Any], *, reserved: bool = False) 
 
 
 def lacking(machine: State, loop: str | None, amount: dict[str, Any]) -> dict[str, float]:
-    """By how much to raise each limit that an amount does not fit into, in a loop or around it.
+    """Returns by how much to raise each limit that an amount exceeds, in a loop or around it.
 
     That is at least as much again as the limit was.
     """
@@ -64,13 +64,13 @@ def lacking(machine: State, loop: str | None, amount: dict[str, Any]) -> dict[st
 
 
 def per_iteration(frame: LoopFrame, iterations: int) -> dict[str, float]:
-    """What so many iterations of a loop would use if they were like those before."""
+    """Returns the likely usage of this many more iterations, if they are like those before."""
     share = iterations / max(1, frame["count"])
     return {name: max(LEAST[name], _spent(frame, name) * share) for name in NAMES}
 
 
 def is_limited(machine: State, address: str) -> bool:
-    """Whether a limit is in force for a call: then it matters what it may use."""
+    """Checks whether a limit applies to a call: then the most that it may use matters."""
     entry = machine.pending[address]
     scopes = keyed_scopes(machine, machine.task_frames[entry["frame"]]["loop"])
     return any(scope["limits"].get(name) is not None for _, scope in scopes for name in NAMES)
@@ -87,8 +87,8 @@ def reserve(
 ) -> bool:
     """Reserves an amount for a call everywhere, if it fits everywhere.
 
-    While the call is under way, what it may use at worst is held back from others: so one call at
-    most can use money that is not there, whatever a server does with the limit that it is sent.
+    While the call is open, the most that it may use is held back from others. So at most one call
+    can exceed the budget, even if a server ignores the limit that it is sent.
     """
     scopes = [scope for _, scope in keyed_scopes(machine, frame["loop"])]
     for scope in scopes:
@@ -111,10 +111,10 @@ def reserve(
 def allowance(
     machine: State, loop: str | None, amount: dict[str, Any], cap: dict[str, Any] | None
 ) -> tuple[int | None, dict[str, Any]]:
-    """How many tokens an answer of open size may have, and what that reserves.
+    """Returns how many tokens an answer of open size may have, and what that reserves.
 
-    It is what the money left pays for, divided by the calls that wait or are under way, within
-    what the model can write; None where no budget asks for it.
+    It is what the money left pays for, divided by the waiting and open calls, within what the model
+    can write; None if no budget needs it.
     """
     if cap is None:
         return None, amount
@@ -138,7 +138,7 @@ def allowance(
 def with_cap(
     amount: dict[str, Any], cap: dict[str, Any], tokens: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The cap of an answer that may have just so many tokens, and what that reserves."""
+    """Returns the cap of an answer of just so many tokens, and what that reserves."""
     added = tokens - int(cap["least"])
     more = {"tokens": added, "cost_usd": added * amount_in(cap.get("usd_per_token"))}
     reserved = {name: amount_in(amount.get(name)) + more[name] for name in more if more[name]}
@@ -146,7 +146,7 @@ def with_cap(
 
 
 def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
-    """Gives back what is held for a call, which is settled; returns what was reserved for it."""
+    """Releases what is held for a settled call, and returns what was reserved for it."""
     amounts: dict[str, float] = frame.pop("held", {})
     for _, scope in keyed_scopes(machine, frame["loop"]):
         held = scope["reserved"]
@@ -163,21 +163,21 @@ def under_way(scope: Budgeted) -> int:
 
 
 def charge_reserve(machine: State, frame: TaskFrame) -> dict[str, float]:
-    """Counts a reservation as spent: the call was sent, and nobody will say what it used."""
+    """Counts a reservation as spent: the call was sent, but its usage will never be known."""
     usage = charged(release(machine, frame))
     add_usage(machine, frame["loop"], usage)
     return usage
 
 
 def hold(machine: State, key: str, event: Event) -> None:
-    """The provider holds a call back that may go out, or has sent it."""
+    """Notes whether the provider holds a call back, unsent, or has sent it."""
     machine.task_frames[key]["unsent"] = event.kind == "task.held"
 
 
 def abandon(machine: State, frame: TaskFrame) -> Values:
-    """A call that was sent is no longer wanted: its reservation counts until its reply comes.
+    """Drops a sent call: its reservation counts until its reply comes.
 
-    One that its provider holds back is free. Gives what is to be said of that.
+    If its provider holds it back, it is free. Returns the facts to note about that.
     """
     if frame.get("unsent"):
         release(machine, frame)
@@ -192,7 +192,7 @@ def abandon(machine: State, frame: TaskFrame) -> Values:
 
 
 def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
-    """Adds what a call used that nobody waits for any more, instead of its reservation."""
+    """Adds the usage of a late reply to an abandoned call, instead of its reservation."""
     call = machine.state["abandoned"].pop(address, {"loops": [], "usage": {}})
     counted, charge = _sane(usage), _sane(call["usage"])
     loops = [machine.loop_frames[key] for key in call["loops"] if key in machine.frames]
@@ -211,7 +211,7 @@ def _spent(scope: Budgeted, name: str) -> float:
 
 
 def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, Budgeted]]:
-    """The loops around a call, the innermost first, and then the run, by key."""
+    """Returns the loops around a call, the innermost first, and then the run, by key."""
     while loop is not None and loop in machine.frames:
         frame = machine.loop_frames[loop]
         yield loop, frame
@@ -235,7 +235,7 @@ def _sane(usage: dict[str, Any]) -> dict[str, float]:
 
 
 def admit(machine: State, key: str, event: Event) -> None:
-    """The intent of a call has come: sends it, has it wait, or refuses it."""
+    """Handles the intent of a call: sends the call, makes it wait, or refuses it."""
     address = event.address
     if machine.status == "paused" or "sent" in machine.pending[address]:
         return
@@ -254,9 +254,9 @@ def admit(machine: State, key: str, event: Event) -> None:
 
 
 def review(machine: State) -> None:
-    """After an event: sends what was waiting and fits now.
+    """Sends, after an event, the waiting calls that now fit.
 
-    The calls wait in the order in which they came, as far as the budget of the run is concerned.
+    For the budget of the run, calls wait in the order in which they came.
     """
     state = machine.state
     if "over" in state:
@@ -272,7 +272,7 @@ def review(machine: State) -> None:
 
 
 def _first_that_moves(machine: State, queue: list[str]) -> str | None:
-    """The first call that waits no longer: it is sent, refused, or nobody wants it any more."""
+    """Returns the first call that stops waiting: it is sent, refused, or no longer wanted."""
     for address in queue:
         entry = machine.pending.get(address)
         if entry is None or "sent" in entry or _send_or_refuse(machine, entry["frame"]):
@@ -284,7 +284,7 @@ def _first_that_moves(machine: State, queue: list[str]) -> str | None:
 
 
 def _send_or_refuse(machine: State, key: str) -> bool:
-    """Whether that is decided; else the call waits for others to settle."""
+    """Decides on a call and returns true; returns false if it waits for others to settle."""
     frame = machine.task_frames[key]
     intent = frame["intent"]
     loop: str | None = frame["loop"]
@@ -313,7 +313,7 @@ def _send_or_refuse(machine: State, key: str) -> bool:
 
 
 def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, Any]) -> None:
-    """A call does not fit into the budget of a loop, or (`run`) of the run."""
+    """Refuses a call that does not fit into the budget of a loop, or (`run`) of the run."""
     frame = machine.task_frames[key]
     is_run = scope == "run"
     budgeted: Budgeted = machine.state if is_run else machine.loop_frames[scope]
@@ -341,7 +341,7 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
 
 
 def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
-    """The innermost loop, or the outermost one whose iteration has done nothing yet."""
+    """Returns the innermost loop, or the outermost whose iteration has done nothing yet."""
     while loop is not None:
         around = machine.frames[loop]["loop"]
         if around is None or machine.loop_frames[around].get("begun"):
@@ -353,7 +353,7 @@ def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
 def _pause(
     machine: State, call: TaskFrame, limit: str, more: Amounts, loop: LoopFrame | None
 ) -> None:
-    """There is nothing to return: the run waits for more money, with all that it has."""
+    """Pauses the run with all that it has: it has nothing to return and waits for more money."""
     state = machine.state
     machine.pause("budget")
     state.pop("queue", None)
@@ -369,7 +369,7 @@ def _pause(
 
 
 def note_pause(machine: State) -> None:
-    """Says that the run is paused; for a budget, also which iterations have not begun."""
+    """Notes that the run is paused; for a budget, also which iterations have not begun."""
     body: Values = {"status": "paused"}
     if machine.state.get("paused_by") == "budget":
         loops = [f for f in machine.frames.values() if f["kind"] == "loop"]
@@ -380,14 +380,14 @@ def note_pause(machine: State) -> None:
 
 
 def note_excess(machine: State, loop: str | None) -> None:
-    """A call is paid for: remembers which budgets it has gone over, to say so once all are in."""
+    """Remembers which budgets a paid call has exceeded, to report it once all calls are in."""
     for key, scope in keyed_scopes(machine, loop):
         if any(lack > NOTHING for lack in over(scope, {}).values()):
             machine.state.setdefault("over", {})[key] = True
 
 
 def _warn_of_excess(machine: State) -> None:
-    """Says by how much calls have gone over a budget: their providers kept to no cap."""
+    """Warns by how much calls exceeded a budget because their providers ignored the cap."""
     noted = machine.state["over"]
     for key in list(noted):
         loop = machine.loop_frames.get(key)

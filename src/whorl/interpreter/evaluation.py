@@ -1,4 +1,4 @@
-"""Evaluating the values of a workflow in the scope of a frame."""
+"""Evaluates the values of a workflow in the scope of a frame."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FrameScope:
         self._drawn = 0
 
     def lookup(self, name: str) -> Json | Undefined:
-        """The value of a name; names that begin with `$` are facts of the run."""
+        """Returns the value of a name; names that begin with `$` are facts of the run."""
         at: str | None = self._start
         while at is not None:
             scope = self._scopes[at]
@@ -66,7 +66,7 @@ class FrameScope:
         return f"{self._state['seed']} {place}"
 
     def _callback_url(self) -> Json | Undefined:
-        """The address whose call ends this task, where it is one and the run has addresses."""
+        """Returns the callback URL of this task, if it waits for a call and the run has URLs."""
         callback, frame = self._state.get("callback"), self._frame
         if callback is None or frame is None or frame["kind"] != "task":
             return UNDEFINED
@@ -76,7 +76,7 @@ class FrameScope:
         return f"{callback['url']}/hooks/runs/{place}?sig={signature}"
 
     def _results(self) -> dict[str, Json]:
-        """All names at once, for those that no expression can spell."""
+        """Returns all names at once, for names that an expression cannot spell."""
         results: dict[str, Json] = {}
         hidden: set[str] = set()
         at: str | None = self._start
@@ -92,12 +92,12 @@ class FrameScope:
 
 
 def call_address(base: str) -> str:
-    """Where a task waits for a call."""
+    """Returns the address at which a task waits for a call."""
     return inner(base, "call")
 
 
 def call_signature(token: str, address: str) -> str:
-    """What the address of a call carries, so that only who was given it can make the call."""
+    """Returns the signature in a callback URL: only a caller who has it can make the call."""
     return hmac.new(token.encode(), address.encode(), "sha256").hexdigest()
 
 
@@ -129,7 +129,7 @@ def value_of(value: Value, scope: Scope) -> Json:
 
 
 def values_over(node: Compute, scope: FrameScope) -> Generator[None, None, list[Json]]:
-    """Computes item by item, so that whoever asks can do something else in between."""
+    """Computes the values item by item; the caller can do other work between two items."""
     assert node.over is not None
     items = value_of(node.over, scope)
     if not isinstance(items, list) or len(items) > ITEMS_MAX:
@@ -171,7 +171,7 @@ def _is_number(value: Json) -> bool:
 
 
 def seconds_of(value: Json) -> float:
-    """The seconds of a duration: a number, or a text such as 5s or PT5S."""
+    """Returns the seconds of a duration: a number, or a text such as 5s or PT5S."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise EvaluationError(f"a duration such as '5s' is needed, not {shown(value)}")
     try:
@@ -183,7 +183,7 @@ def seconds_of(value: Json) -> float:
 
 
 def shown(value: Json) -> str:
-    """A value as a message shows it, which it must not fill."""
+    """Returns a value as a message shows it, shortened so that it does not fill the message."""
     # Numbers of too many digits cannot even be written.
     text = "a huge number" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

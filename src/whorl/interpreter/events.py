@@ -78,7 +78,7 @@ NOTE_KINDS: frozenset[str] = frozenset(get_args(NoteKind))
 class Event:
     """Something that happened at an address, at a time in seconds since the epoch.
 
-    Nobody changes one; it is not frozen because that makes it take twice as long to make.
+    It must not be changed; it is not frozen because that makes it take twice as long to make.
     """
 
     kind: str
@@ -91,8 +91,8 @@ class Event:
 class Perform:
     """Do a task. Priced and side-effecting kinds are journaled as `task.started` first.
 
-    The other side can recognise a call that is sent again by its `key`: the address of the first
-    attempt at it of which nobody knows what came of it, or of this one.
+    The `key` lets the other side recognise a call that is sent again. It is the address of the
+    first attempt whose outcome is unknown, or of this one.
     """
 
     address: str
@@ -112,9 +112,9 @@ class Perform:
 
 @dataclass(slots=True)
 class Send:
-    """The intent at this address is accounted for: the call may go out.
+    """The intent at this address is accounted for: the call may be sent.
 
-    `cap` is the number of tokens that its answer may have, where a budget sets one.
+    `cap` is the number of tokens that its answer may have, if a budget sets one.
     """
 
     address: str
@@ -125,7 +125,7 @@ class Send:
 class SetTimer:
     """Feed `timer.fired` at this time, in seconds since the epoch.
 
-    It is a time of the run, which no setting of the clock changes, or (`is_date`) a time of day.
+    It is a time of the run, independent of the system clock, or (`is_date`) a time of day.
     """
 
     address: str
@@ -135,13 +135,13 @@ class SetTimer:
 
 @dataclass(slots=True)
 class Cancel:
-    """Whatever is under way at this address, a call or a timer, is no longer wanted."""
+    """The open call or timer at this address is no longer wanted."""
 
     address: str
 
 
 def charged(reserve: Mapping[str, Json]) -> dict[str, float]:
-    """The usage that a call counts with of which nobody says what it used: what was reserved."""
+    """Returns what counts for a call of unknown usage: the amount that was reserved."""
     tokens = amount_in(reserve.get("tokens"))
     read = min(amount_in(reserve.get("input_tokens")), tokens)
     usage = {"calls": amount_in(reserve.get("calls")), "input_tokens": read}
@@ -150,7 +150,7 @@ def charged(reserve: Mapping[str, Json]) -> dict[str, float]:
 
 
 def amount_in(value: object) -> float:
-    """What is negative, not finite or no number counts as nothing."""
+    """Returns a number; 0 if it is negative, not finite or not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return value if math.isfinite(value) and value > 0 else 0
@@ -172,12 +172,12 @@ def unescape(part: str) -> str:
 
 
 def join(parent: str, name: str) -> str:
-    """The address of a node below another address (empty: the run itself)."""
+    """Returns the address of a node below another address (empty: the run itself)."""
     return f"{parent}/{escape(name)}" if parent else escape(name)
 
 
 def inner(parent: str, word: str) -> str:
-    """The address of something that a construct does for itself, such as judging."""
+    """Returns the address of something that a construct does for itself, such as judging."""
     return f"{parent}/:{word}"
 
 
@@ -186,14 +186,14 @@ def numbered(address: str, number: int) -> str:
 
 
 def attempted(address: str, attempt: int) -> str:
-    """The address of an attempt; the first one is the address itself."""
+    """Returns the address of an attempt; the first one is the address itself."""
     return f"{address}#{attempt}" if attempt > 1 else address
 
 
 # Whoever folds a journal asks for the same address several times in a row.
 @lru_cache(maxsize=64)
 def split_iteration(address: str) -> tuple[str, int | None]:
-    """`outer[1]/inner[3]` is iteration 3 of loop `outer[1]/inner`."""
+    """Splits an address: `outer[1]/inner[3]` is iteration 3 of loop `outer[1]/inner`."""
     match = _ITERATION.fullmatch(address)
     if match is None:
         return address, None

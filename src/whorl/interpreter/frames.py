@@ -1,7 +1,7 @@
-"""Frames, and all else that a run's state is made of: one JSON value, whose fields are named here.
+"""Frames, and all other parts of a run's state: one JSON value, whose fields are named here.
 
-A frame is a construct that is under way. Its `kind` tells which fields it has. An outcome is how
-something ended: a status, and a value or an error with its place.
+A frame is a running construct. Its `kind` tells which fields it has. An outcome is how something
+ended: a status, and a value or an error with its place.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def is_failure(outcome: Outcome) -> bool:
 
 
 def error_at(address: str, code: str, message: str, **more: Json) -> Error:
-    """An error at an address, with the iteration that it happened in."""
+    """Makes an error at an address, with the iteration that it happened in."""
     match = _ITERATION.search(address)
     iteration = int(match[1]) if match else None
     error: Error = {"code": code, "message": message, "path": address, "iteration": iteration}
@@ -54,12 +54,12 @@ def error_at(address: str, code: str, message: str, **more: Json) -> Error:
 
 
 def error_facts(error: Error) -> Values:
-    """The facts of an error, for a message of another code that passes it on."""
+    """Returns the facts of an error, for a message of another code that passes it on."""
     return {"code": error["code"]} | error["facts"] if error.get("facts") else {}
 
 
 def language_failure(fault: LanguageError, address: str, node: Node | None = None) -> Error:
-    """The error of an expression; that of a secure `node` may quote what nobody is shown."""
+    """Makes the error of an expression; for a secure `node` it hides the reason."""
     code, words = "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}"
     if node is not None and (node.secure_outputs or (isinstance(node, Task) and node.secure)):
         sources = [e.source for value in outer_values(node) for e in expressions_in(value)]
@@ -74,20 +74,20 @@ def out_of_time(frame: FrameFields) -> Error:
 
 
 def root_of(error: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What an error comes from in the end."""
+    """Returns the first cause of an error."""
     while isinstance(cause := error.get("cause"), dict) and cause.get("code"):
         error = cause
     return error
 
 
 def is_cut(error: Mapping[str, Any]) -> bool:
-    """Whether a budget has cut the answer that something failed of."""
+    """Checks whether the error comes from an answer that a budget has cut."""
     error = root_of(error)
     return error.get("code") == _CUT and _BY_BUDGET in str(error.get("message"))
 
 
 def is_outside(error: Mapping[str, Any]) -> bool:
-    """Whether something failed because of the outside."""
+    """Checks whether the error comes from a provider or another service."""
     return root_of(error).get("code") in OUTSIDE
 
 
@@ -105,7 +105,7 @@ Phase: TypeAlias = Literal["body", "judging", "asking", "delay", "limit"]
 
 
 class Waiting(TypedDict):
-    """What is waited for at an address: a task, a timer, a gate, or an alarm (a time limit)."""
+    """What the run waits for at an address: a task, a timer, a gate, or an alarm (a time limit)."""
 
     frame: str
     what: str
@@ -117,7 +117,7 @@ class Waiting(TypedDict):
 
 
 class Scope(TypedDict):
-    """Names that frames see, and where those that are not found here are looked up."""
+    """Names that frames see, and the scope in which names that are not here are looked up."""
 
     values: Values
     up: str | None
@@ -159,7 +159,7 @@ class PlainFrame(FrameFields):
 
 
 class BlockFrame(FrameFields):
-    """A block; `index` where it is the body of an item."""
+    """A block; `index` is set if it is the body of an item."""
 
     kind: Literal["block"]
     block: str
@@ -238,7 +238,7 @@ class TaskFrame(FrameFields):
 
 
 class Budgeted(TypedDict, total=False):
-    """What has limits and counts usage: the run, or a loop that is set up."""
+    """A scope with limits and usage: the run, or a loop that is set up."""
 
     limits: dict[str, Any]
     usage: Amounts
@@ -274,7 +274,7 @@ class Suspended(TypedDict):
 
 
 class Judged(TypedDict):
-    """What a judge said so far: its votes, and once they decide, what came of them.
+    """The answers of a judge so far: its votes, and once they decide, the verdict.
 
     `words` are those of its last answer: the reason, the evidence.
     """
@@ -296,7 +296,7 @@ class OwnEnd(TypedDict):
 
 
 class Exploring(TypedDict):
-    """A loop goes on to `most` iterations; `extra` is what judges used beside its own rule."""
+    """A loop runs up to `most` iterations; `extra` is what judges used beside its own rule."""
 
     most: int
     extra: Amounts

@@ -1,6 +1,6 @@
 """The machine: IR and events in, commands and notes out; its whole state is one JSON value.
 
-It is fed in journal order only and asks nobody for the time: every event brings its own. A run is
+It takes events in journal order and reads no clock: every event brings its own time. A run is
 therefore a fold over its journal, and resuming, replaying and simulating are the same code.
 """
 
@@ -63,7 +63,7 @@ class Machine(State):
 
     @classmethod
     def restore(cls, plan: Plan, snapshot: str) -> Machine:
-        """The machine as it was when the snapshot was taken; `poll` asks again for what is open."""
+        """Restores the machine of a snapshot; `poll` requests again what is open."""
         return cls(plan, read_pieces(snapshot, json.JSONDecoder()))
 
     def snapshot(self, *, in_pieces: bool = False) -> str:
@@ -82,19 +82,19 @@ class Machine(State):
 
     @property
     def is_whole(self) -> bool:
-        """Whether a snapshot holds all that there is: nothing is half computed."""
+        """Checks whether a snapshot holds the whole state: nothing is half computed."""
         return not self._unfinished
 
     def in_flight(self) -> list[str]:
-        """The addresses of calls that are in doubt after a crash: sent, and not answered.
+        """Returns the addresses of calls that are in doubt after a crash: sent, and not answered.
 
-        Or not sent, as far as is known, and impossible to ask for again: that must be told, too.
+        It also returns calls that were probably not sent but cannot be requested again.
         """
         sent = [address for address, entry in self.pending.items() if "sent" in entry]
         return sent + self._unaskable
 
     def is_sent(self, address: str) -> bool:
-        """Whether a call may be on its way: what leads to that is in the journal."""
+        """Checks whether a call may have been sent: the journal has the events that lead to it."""
         return "sent" in self.pending.get(address, ())
 
     def held_for(self, address: str) -> Values:
@@ -103,23 +103,23 @@ class Machine(State):
         return dict(frame.get("reserve", {})) if frame else {}
 
     def feed(self, event: Event) -> None:
-        """Takes one event in and advances as far as that leads."""
+        """Takes one event in and advances as far as possible."""
         if self.take(event):
             self.advance()
 
     def place_of(self, event: Event) -> int:
-        """The step of the work under way that an event came at; after all of it, it is endless."""
+        """Returns the step at which an event came during work, or ENDLESS if the work was done."""
         step = event.body.get("step")
         return step if isinstance(step, int) and event.kind not in AT_REST else ENDLESS
 
     def is_before(self, event: Event) -> bool:
-        """Whether there is work to be done before an event is taken in."""
+        """Checks whether there is work to do before an event is taken in."""
         return self.is_busy and self.steps < self.place_of(event)
 
     def take(self, event: Event) -> bool:
-        """Takes one event in where it came: in the midst of work, or after all of it.
+        """Takes one event in at the step where it came: during work, or after all of it.
 
-        What it leads to is left to `advance`. False: the machine has stopped before.
+        `advance` does the work that follows. Returns false if the machine has stopped before.
         """
         if event.kind not in FED_KINDS:
             raise StoreError(f"an event of kind {event.kind!r} cannot be fed", code="R903")
@@ -147,9 +147,9 @@ class Machine(State):
         return True
 
     def advance(self, *, steps: int = ENDLESS, fuel: int = ENDLESS, to: int = ENDLESS) -> None:
-        """Goes on with what events have led to: for a slice, `to` a step, or to the end.
+        """Does the work that events have caused: for a slice, up to step `to`, or to the end.
 
-        Where a slice ends makes no difference to what is done, nor to its order.
+        The end of a slice does not change what is done, nor its order.
         """
         if not self.is_busy:
             return
@@ -174,11 +174,11 @@ class Machine(State):
             self._settle_status()
 
     def poll(self) -> list[Command]:
-        """What is wanted done, once; while the run is paused no new work is handed out.
+        """Returns the commands to carry out, each once; a paused run hands out no new work.
 
-        A task that was wanted twice since the last call, or is no longer wanted, is not repeated.
-        One that a budget held back until now is handed out with its `Send`: whoever took the run
-        over has not heard of it, and would have nothing to send.
+        A task that was requested twice since the last call, or is no longer wanted, is not
+        repeated. One that a budget held back until now comes with its `Send`: a process that took
+        the run over has not seen the task and could not send it.
         """
         if not self._commands:
             return []
@@ -199,7 +199,7 @@ class Machine(State):
         return wanted
 
     def recover(self) -> None:
-        """After a replay: forgets what was wanted on the way, and wants again what is open."""
+        """Forgets, after a replay, earlier requests, and requests again what is open."""
         self._commands = []
         agenda, self._agenda = self._agenda, deque()
         self.ask_again()
@@ -212,7 +212,7 @@ class Machine(State):
                 self.command(SetTimer(address, entry["due"], "date" in entry))
 
     def take_notes(self) -> list[Event]:
-        """What there is to say about the events fed since the last call."""
+        """Returns the notes about the events fed since the last call."""
         notes, self._notes = self._notes, []
         return notes
 
@@ -242,7 +242,7 @@ class Machine(State):
             behaviour.receive(self, entry["frame"], event)
 
     def _end_overdue(self, decision: Event) -> None:
-        """Ends what was out of time before a person decided, though nobody looked at the clock."""
+        """Ends what was already out of time when a person decided."""
         overdue = sorted(
             (entry["due"], address)
             for address, entry in self.pending.items()
@@ -259,7 +259,7 @@ class Machine(State):
             self.warn(decision.address, "W900", "the decision came after its time was over")
 
     def _run_agenda(self) -> None:
-        """Does what is on the agenda, until the slice is over; here most of the time goes."""
+        """Does the work on the agenda, until the slice is over; most of the time is spent here."""
         agenda, frames, meter, pops = self._agenda, self.frames, self.meter, self._pops
         steps_end, fuel_end = self.steps_end, self.fuel_end
         while agenda and self.steps < steps_end and meter.fuel < fuel_end and not self.stopped_at:
@@ -299,7 +299,7 @@ class Machine(State):
         run.end_now(self, failed(error))
 
     def _make_room(self, event: Event) -> None:
-        """Does what is on the agenda for the frame that an event goes to: it comes after that."""
+        """Does the work that is due before an event for the frame that the event goes to."""
         while not self.stopped_at:
             entry = self.pending.get(event.address)
             is_own = entry is None or event.kind.startswith("run.")
@@ -310,7 +310,7 @@ class Machine(State):
             self._run_agenda()
 
     def _leave(self, key: str, frame: Frame, outcome: Outcome) -> None:
-        """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
+        """Ends a frame: shapes its value, stops its alarm and informs the frame above."""
         behaviour = self._behaviours[frame["kind"]]
         if "node" in frame:
             outcome = self._shaped(frame, outcome)
@@ -349,7 +349,7 @@ class Machine(State):
         return outcome | {"value": value}
 
     def _settle_status(self) -> None:
-        """A run that only a person can move is waiting; one that moves again is running."""
+        """Sets the status to waiting if only a person can move the run, or back to running."""
         waits = self.open
         is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
         if is_waiting and self.state["status"] == "running":

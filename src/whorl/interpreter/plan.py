@@ -41,7 +41,7 @@ class BlockPlan:
     given: dict[str, tuple[str, ...]]
 
     def downstream(self, name: str) -> list[str]:
-        """All nodes of the block that wait for a node, directly or through others."""
+        """Returns all nodes of the block that wait for a node, directly or through others."""
         names: dict[str, None] = {}
         queue = list(self.followers[name])
         for follower in queue:
@@ -123,23 +123,23 @@ class Recorder(Protocol):
     items: str
 
     def begin(self, workflow: Workflow, run: str) -> Values:
-        """The names that a workflow begins with."""
+        """Returns the names that a workflow begins with."""
 
     def node_ended(
         self, table: Values, node: Node, end: End, others: dict[str, End], **facts: Json
     ) -> None:
-        """A node has ended; `others` are the ends of those in its block."""
+        """Records that a node has ended; `others` are the ends of those in its block."""
 
     def item_values(self, table: Values, node: ForEach, item: Json, items: Json) -> Values:
-        """The names that an item of a for-each begins with, beside its own."""
+        """Returns the names that an item of a for-each begins with, beside its own."""
 
     def item_ended(self, table: Values, node: ForEach) -> dict[str, Any]:
-        """The records of what is inside, when an item is done."""
+        """Returns the records of an item's body when the item is done."""
 
     def items_ended(
         self, table: Values, node: ForEach, rows: list[dict[str, Any]], now: float
     ) -> None:
-        """All items are done; the rows are the records of each."""
+        """Records that all items are done; the rows are the records of each."""
 
 
 class Plan:
@@ -171,7 +171,7 @@ class Plan:
 
     @cached_property
     def is_light(self) -> bool:
-        """Whether all that it computes is cheap as long as the values are small."""
+        """Checks whether all that it computes is cheap as long as the values are small."""
         values = [value for part in self.workflows.values() for _, value in part.variables]
         values += [value for part in self.workflows.values() for _, value in part.outputs]
         for node in self.nodes.values():
@@ -182,7 +182,7 @@ class Plan:
 
     @cached_property
     def awaits_calls(self) -> bool:
-        """Whether a task may wait until an address of the run is called."""
+        """Checks whether a task may wait until an address of the run is called."""
         return any(isinstance(node, Task) and node.awaits_call for node in self.nodes.values())
 
     def recorder(self, node_key: str) -> Recorder | None:
@@ -260,7 +260,7 @@ def unsubscribe_key(task_key: str) -> str:
 
 
 def _unsubscribe_task(written: Value) -> Task:
-    """What takes an address back; its inputs may hold keys, and it must not hold up an end long."""
+    """Makes the task that removes an address; its inputs may hold keys, and its time is short."""
     kind = dict(written.entries).get("kind") if isinstance(written, Fields) else None
     name = str(kind.value) if isinstance(kind, Constant) else "http"
     return Task(name="unsubscribe", kind=name, secure=True, timeout_s=_UNSUBSCRIBE_S)
@@ -272,7 +272,7 @@ def _tool_task(asking: Task, kind: str) -> Task:
 
 
 def _judge_task(judge: Judge, *, hidden: bool) -> Task:
-    """The judge of a loop sees what its steps gave, and quotes it."""
+    """Makes the task of a loop's judge, which sees and quotes the results of its steps."""
     models = Items(tuple(Constant(name) for name in judge.model))
     entries: tuple[tuple[str | Expression, Value], ...] = (
         ("question", judge.question),

@@ -1,7 +1,7 @@
-"""What people ask of a run: start, pause, resume, cancel, continue, accept, fork; each once.
+"""Requests of people to a run: start, pause, resume, cancel, continue, accept, fork; each once.
 
-A request that makes no sense is refused, with its reason. Loops that have ended, or
-lack money, can go on; everything around them is opened then.
+A request that does not fit the run is refused, with its reason. A loop that has ended or lacks
+money can continue; everything around it is then reopened.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _ONE_DOLLAR = {"cost_usd": 1.0}
 
 
 class Refused(ValueError):
-    """A request that makes no sense for the run as it is; advice is made from the facts.
+    """A request that does not fit the present state of the run; advice is made from the facts.
 
-    `verb` is what helps: continue (the loop `at`, or all that lack money), resume, start; `more`
-    is how much more of which budgets; `loops` are those that could be meant.
+    `verb` is the request that helps: continue (the loop `at`, or all that lack money), resume or
+    start. `more` is how much to add to which budgets; `loops` are those that could be meant.
     """
 
     def __init__(self, message: str, **facts: Json) -> None:
@@ -95,12 +95,12 @@ def _amounts(body: dict[str, Any]) -> dict[str, float]:
 
 
 def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
-    """The address of the loop that a request means; raises Refused where that is not clear."""
+    """Returns the address of the loop that a request means; raises Refused if that is unclear."""
     return str(machine.frames[loop_at(machine, at, at_limit=at_limit)]["address"])
 
 
 def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
-    """The frame of the loop at an address; without one, the only loop that it can be."""
+    """Returns the frame of the loop at an address; without one, of the only possible loop."""
     loops = {f["address"]: key for key, f in machine.frames.items() if f["kind"] == "loop"}
     if at:
         address = str(at)
@@ -117,9 +117,9 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
 
 
 def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
-    """The loops that a request to continue means; raises Refused where that makes no sense.
+    """Returns the loops that a continue request means; raises Refused if it does not fit.
 
-    More money alone is for every loop that stopped for its budget.
+    A request with only more money continues every loop that stopped for its budget.
     """
     at, iterations = body.get("at"), body.get("iterations")
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
@@ -148,7 +148,7 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
 
 
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
-    """Refuses to go on where the budgets allow no call: says all that is short at once."""
+    """Refuses to continue if the budgets allow no call, and lists every budget that is short."""
     raised = to_raise(machine, keys, body)
     for key in keys:
         frame = machine.loop_frames[key]
@@ -171,14 +171,14 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
 
 
 def short_loop(machine: State) -> str:
-    """The loop whose own budget the run is paused for, unless it has come to an end meanwhile."""
+    """Returns the loop whose own budget paused the run, unless the loop has ended since."""
     short = str(machine.state.get("short_loop") or "")
     loops = (f for f in machine.frames.values() if f["kind"] == "loop" and "ended" not in f)
     return short if any(frame["address"] == short for frame in loops) else ""
 
 
 def open_to_money(machine: State) -> list[str]:
-    """The loops that stopped for a budget; inner ones first, since opening one opens others."""
+    """Returns loops that stopped for a budget, inner ones first: opening one opens outer ones."""
     return [
         key
         for key, frame in reversed(machine.frames.items())
@@ -188,10 +188,10 @@ def open_to_money(machine: State) -> list[str]:
 
 
 def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> Limits:
-    """The budgets that stopped the loops: their own, or that of the run, once.
+    """Returns the budgets that stopped the loops, each once: their own, or that of the run.
 
-    A loop that ended for another reason gets more of both. A request that raises what is `around`
-    raises also those that would stop the loops next: they have less left than it gives.
+    A loop that ended for another reason gets more of both. A request that raises the budgets
+    `around` also raises those that would stop the loops next: they have less left than it gives.
     """
     raised: Limits = {}
     for key in keys:
@@ -217,7 +217,7 @@ def check_reopenable(machine: State, key: str) -> None:
 
 
 def _closed_by(machine: State, key: str) -> LoopFrame | None:
-    """The loop around a loop that has ended whose iteration is over, so that it cannot go on."""
+    """Returns the loop around an ended loop whose iteration is over, so that it cannot continue."""
     frame = machine.loop_frames[key]
     if "ended" not in frame:
         return None
@@ -239,9 +239,9 @@ REQUESTS_KEPT, REQUEST_LENGTH = 100, 64
 
 
 def receive(machine: State, event: Event) -> None:
-    """Carries out a request; one that makes no sense (any more) is noted and changes nothing.
+    """Carries out a request. One that no longer fits the run is noted and changes nothing.
 
-    One that came before, by the name in its `request`, changes nothing either.
+    A request that was received before, by the name in its `request`, also changes nothing.
     """
     try:
         if not is_repeated(machine, event):
@@ -258,7 +258,7 @@ def receive(machine: State, event: Event) -> None:
 
 
 def is_repeated(machine: State, event: Event) -> bool:
-    """Whether a request came before; from now on it has come, and the oldest are forgotten."""
+    """Checks whether a request was received before, records it, and forgets the oldest ones."""
     if is_known(machine, event):
         return True
     if name := _request_of(event):
@@ -278,7 +278,7 @@ def _request_of(event: Event) -> str:
 
 
 def objection(machine: State, event: Event) -> Refused | None:
-    """Why a request could not be carried out now, without carrying it out."""
+    """Returns why a request cannot be carried out now, without carrying it out."""
     try:
         check(not is_known(machine, event), "this request has been carried out already")
         check_request(machine, event)
@@ -378,9 +378,9 @@ def _accepted(machine: State, body: dict[str, Any]) -> None:
 
 
 def _forked(machine: State, body: dict[str, Any]) -> None:
-    """Begins an iteration anew, in a run of its own that has made no call yet.
+    """Begins an iteration again, in a run of its own that has made no call yet.
 
-    The machine stands at the beginning of that iteration (`Machine.stops`).
+    The machine is at the beginning of that iteration (`Machine.stops`).
     """
     address, number = split_iteration(str(body["at"]))
     key = loop_at(machine, address)
@@ -413,7 +413,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
 
 
 def _forget_calls(machine: State) -> None:
-    """Another run made all calls so far, and waits for those that are under way."""
+    """Forgets usage and reservations: another run made the calls and waits for the open ones."""
     state = machine.state
     task.leave_subscriptions(machine)
     state["abandoned"] = {}
@@ -456,7 +456,7 @@ def continued(machine: State, body: dict[str, Any]) -> None:
 
 
 def _continue_loop(machine: State, key: str, more: int) -> None:
-    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
+    """Continues a loop for this many more iterations; its limit is raised, never lowered."""
     frame = machine.loop_frames[key]
     is_over = "ended" in frame or frame["phase"] == "limit"
     has_failed = frame.get("ended") in ("failed", "timed_out")
@@ -490,7 +490,7 @@ def raise_limits(raised: Limits, body: dict[str, Any]) -> None:
 
 
 def open_around(machine: State, key: str) -> None:
-    """Takes up the iterations around a loop that were put aside, the outermost first."""
+    """Reopens the suspended iterations around a loop, the outermost first."""
     if (above := machine.loop_frames[key]["parent"]) is not None:
         open_around(machine, above)
         if "suspended" in machine.loop_frames[above]:

@@ -1,7 +1,4 @@
-"""The state of a run, and what constructs may do with it; it knows no construct by name.
-
-Its whole content is one JSON value. `Machine` feeds it; the files of the constructs change it.
-"""
+"""The state of a run, and what constructs may do with it; it knows no construct by name."""
 
 from __future__ import annotations
 
@@ -52,12 +49,12 @@ class Contents:
         self.meter = Meter()
 
     def snapshot(self, *, in_pieces: bool = False) -> str:
-        """The state as a text; one call for all of a large one would hold up other threads."""
+        """Returns the state as text, in pieces if asked: one large call blocks other threads."""
         return "".join(write_pieces(self.state, _ENCODE)) if in_pieces else _ENCODE(self.state)
 
     @property
     def status(self) -> str:
-        """running, waiting, paused, or how the run ended."""
+        """Returns running, waiting, paused, or how the run ended."""
         return self.state["status"]
 
     @property
@@ -69,7 +66,7 @@ class Contents:
         return self.state["at"]
 
     def node(self, frame: FrameFields) -> Any:
-        """The node that a frame runs; its type is that of the frame's kind."""
+        """Returns the node that a frame runs; its type is that of the frame's kind."""
         return self.plan.nodes[frame["node"]]
 
     def loop(self, key: str) -> Loop:
@@ -92,7 +89,7 @@ class Contents:
     def new_scope(self, values: Values, up: str | None, hidden: Sequence[str] = ()) -> str:
         """Makes a scope inside another one (None: it sees nothing else).
 
-        Names that are `hidden` are not looked up around it: in it they are not defined yet.
+        Names that are `hidden` are undefined in the scope: they are not looked up around it.
         """
         key = self._next()
         self.state["scopes"][key] = {"values": values, "up": up}
@@ -104,7 +101,7 @@ class Contents:
         return self.state["scopes"][scope]["values"]
 
     def root_values(self, scope: str) -> Values:
-        """The values of the outermost scope around a scope: inputs and variables."""
+        """Returns the values of the outermost scope around a scope: inputs and variables."""
         scopes = self.state["scopes"]
         while (around := scopes[scope]["up"]) is not None:
             scope = around
@@ -132,47 +129,47 @@ ENDED_BY = {"task": ("task",), "timer": ("timer",), "alarm": ("timer",), "gate":
 
 
 class OutOfTurn(Exception):
-    """What a node computes is not done when the slice is over; it goes on in the next one."""
+    """A node's values are not complete at the end of a slice; the next slice continues them."""
 
 
 class Behaviour:
-    """What a construct does with its frames; each one has its own for what it needs."""
+    """What a construct does with its frames."""
 
     # Whether a frame stays after its end, so that a loop in it can be reopened and what failed in
     # it can be tried again.
     stays = False
 
     def enter(self, machine: State, key: str) -> None:
-        """The frame's turn has come. An expression that fails here fails the frame."""
+        """Starts the frame when its turn comes. An expression that fails here fails the frame."""
         raise NotImplementedError
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        """A frame right below has ended."""
+        """Handles the end of a frame right below."""
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """An event that the frame waits for has come."""
+        """Handles an event that the frame waits for."""
 
     def ask_again(self, machine: State, key: str, address: str) -> None:
-        """After a restart: wants again what was wanted at an address and not yet sent."""
+        """Requests again, after a restart, what was requested at an address and not yet sent."""
 
     def revive(self, machine: State, key: str) -> None:
-        """A person resumes a failed run: tries again what failed in the frame, or all of it."""
+        """Retries what failed in the frame, or all of it, when a person resumes a failed run."""
         if body := machine.frames[key].get("body"):
             machine.revive(body)
         else:
             machine.enter(key)
 
     def reopen(self, machine: State, key: str, child: str) -> None:
-        """A frame right below goes on after it had ended."""
+        """Reopens the frame because a frame right below continues after it had ended."""
 
     def abandon(self, machine: State, key: str) -> None:
-        """The frame is taken away, whatever it is doing."""
+        """Cleans up before the frame is removed, in any state."""
 
     def fail(self, machine: State, key: str, error: Error) -> None:
         machine.finish(key, failed(error))
 
     def time_out(self, machine: State, key: str) -> None:
-        """The time of the node is over: what is under way in it is cancelled."""
+        """Ends the frame when the time of its node is over, and cancels what runs in it."""
         frame = machine.frames[key]
         machine.drop_children(frame)
         machine.forget_if_pending(*frame.get("waits", ()))
@@ -181,30 +178,30 @@ class Behaviour:
 
 
 class Observer:
-    """Looks on while a journal is folded, and changes nothing; a run that is driven has none."""
+    """Watches while a journal is folded, and changes nothing; a live run has no observer."""
 
     def taking(self, machine: State, event: Event) -> None:
-        """An event is about to be taken in."""
+        """Notes that an event is about to be taken in."""
 
     def begun(self, machine: State, key: str) -> None:
-        """A frame is made."""
+        """Notes that a frame was made."""
 
     def left(self, machine: State, key: str, outcome: Outcome) -> None:
-        """A frame has ended; it may go on, if a person reopens it."""
+        """Notes that a frame has ended; it may continue if a person reopens it."""
 
     def dropped(self, machine: State, key: str) -> None:
-        """A frame is taken away, whatever it is doing."""
+        """Notes that a frame is removed, in any state."""
 
     def computing(self, machine: State, frame: frames.BlockFrame, node: Node) -> None:
-        """A node of a block is about to be computed, without a frame."""
+        """Notes that a node of a block is about to be computed, without a frame."""
 
     def recorded(
         self, machine: State, frame: frames.BlockFrame, name: str, end: End, value: Json
     ) -> None:
-        """A node of a block has ended, or is skipped; those that have frames left before."""
+        """Notes that a node of a block has ended or is skipped; a frame has `left` before."""
 
     def closed(self, machine: State, key: str, note: Values) -> None:
-        """An iteration of a loop has ended; the note says how."""
+        """Notes that an iteration of a loop has ended; the note says how."""
 
 
 class State(Contents):
@@ -259,11 +256,11 @@ class State(Contents):
         self._agenda.append((key, outcome))
 
     def go_on_with(self, key: str, nodes: list[str]) -> None:
-        """Has a block go on with its next nodes before anything else, as if nothing had been."""
+        """Continues a block with its next nodes before any other work."""
         self._agenda.appendleft((key, nodes))
 
     def may_go_on(self) -> bool:
-        """After a step of several on one turn: counts it, unless it was the last of the slice.
+        """Counts a step of several in one turn; returns false if it was the last of the slice.
 
         The last step of a turn is counted when the turn is over.
         """
@@ -275,7 +272,7 @@ class State(Contents):
     def collect(
         self, place: str, begin: Callable[[], Generator[None, None, list[Json]]]
     ) -> list[Json]:
-        """What is computed item by item, each one a step; raises OutOfTurn when a slice is over."""
+        """Collects values that are computed item by item; raises OutOfTurn if the slice is over."""
         work = self._unfinished.pop(place, None) or begin()
         try:
             while True:
@@ -293,14 +290,14 @@ class State(Contents):
         self.finish(key, failed(error, status=status))
 
     def ask_again(self) -> None:
-        """Wants again every task that was wanted and not sent."""
+        """Requests again every task that was requested and not sent."""
         for address, entry in list(self.pending.items()):
             if entry["what"] == "task" and "sent" not in entry:
                 key = entry["frame"]
                 self.behaviour(self.frames[key]).ask_again(self, key, address)
 
     def pause(self, by: str) -> None:
-        """Hands out no more work until a person lets the run go on."""
+        """Pauses the run: no more work is handed out until a person resumes it."""
         self.state |= {"status": "paused", "paused_by": by, "paused_at": self.now}
 
     def revive(self, key: str) -> None:
@@ -323,7 +320,7 @@ class State(Contents):
             self.command(SetTimer(address, entry["due"], "date" in entry))
 
     def set_alarm(self, address: str, key: str, seconds: float | None) -> None:
-        """Sets a time limit, where there is one and its clock does not run yet."""
+        """Sets the alarm of a time limit, if there is one and its clock does not run yet."""
         if seconds is not None and address not in self.pending:
             self.expect(address, key, "alarm", due=self.now + seconds)
 
@@ -332,7 +329,7 @@ class State(Contents):
         self.note("gate.waiting", address, {"reason": reason, "message": message, **facts})
 
     def settle(self, address: str) -> None:
-        """Stops waiting for an event that came."""
+        """Stops waiting for an event that has come."""
         entry = self.pending.pop(address)
         self.open[entry["what"]] -= 1
         if entry["what"] == "task":
@@ -360,7 +357,7 @@ class State(Contents):
     def warn(
         self, address: str, code: str, message: str, *, once: str = "", facts: Values | None = None
     ) -> None:
-        """Says something that a person should know; the same warning is said once."""
+        """Adds a warning for people; the same warning is added once."""
         warned = self.state["warned"]
         key = once or f"{code} {address.partition('[')[0]} {message}{facts or ''}"
         if key not in warned and len(warned) < 1_000:
@@ -369,14 +366,14 @@ class State(Contents):
             self.note("warning", address, body | {"facts": facts} if facts else body)
 
     def warn_of(self, address: str, warning: Json) -> None:
-        """Says what a node's `warns` gave: a text of a router, or an object with its own code."""
+        """Adds the warning of a node's `warns`: a router's text, or an object with a code."""
         if isinstance(warning, str):
             self.warn(address, "R113", warning)
         elif isinstance(warning, dict):
             self.warn(address, str(warning["code"]), str(warning["message"]))
 
     def drop(self, key: str) -> None:
-        """Takes a frame and everything below it away, and cancels what is under way there."""
+        """Removes a frame and everything below it, and cancels what runs there."""
         if self._unfinished:
             self._unfinished.clear()
         frames, doomed = self.frames, [key]
@@ -408,7 +405,7 @@ class State(Contents):
             frame["body"] = None
 
     def _count_task(self, key: str, step: int) -> None:
-        """Each loop knows how many tasks are waited for in it."""
+        """Counts, for each loop, the tasks that it waits for."""
         loop = self.frames[key]["loop"]
         while loop is not None:
             around = self.loop_frames[loop]

@@ -1,1 +1,1 @@
-"""What each construct does while it is under way, and how a run begins and ends."""
+"""What each construct does while it runs, and how a run begins and ends."""

@@ -1,4 +1,4 @@
-"""Blocks: nodes run once all that they wait for has ended, side by side where order allows it.
+"""Blocks: each node runs once the nodes that it waits for have ended; the others run in parallel.
 
 Nodes that need no frame are skipped, or only compute. How nodes end says how the block ends.
 """
@@ -41,7 +41,7 @@ def new_block(machine: State, block: str, *, parent: str, scope: str, address: s
 
 
 def results(machine: State, key: str) -> Values:
-    """The results of a block by node name, of open blocks inside it too; null where none."""
+    """Returns the results of a block by node name, also of open blocks inside; null if missing."""
     frame, plan = machine.block(key)
     values = machine.values_at(frame["scope"])
     return {name: values.get(name) for name in plan.exports}
@@ -51,12 +51,12 @@ class BlockBehaviour(Behaviour):
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
-        """Starts the nodes that wait for nobody."""
+        """Starts the nodes that do not wait for another node."""
         _, plan = machine.block(key)
         _consider(machine, key, plan, list(plan.starts))
 
     def go_on(self, machine: State, key: str, nodes: list[str]) -> None:
-        """Goes on where the last slice ended."""
+        """Continues where the last slice ended."""
         _consider(machine, key, machine.block(key)[1], nodes)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
@@ -78,13 +78,13 @@ class BlockBehaviour(Behaviour):
         _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """The wait before another attempt at a node is over."""
+        """Retries a node after the wait before another attempt."""
         name = machine.pending[event.address]["name"]
         machine.settle(event.address)
         _consider(machine, key, machine.block(key)[1], [name])
 
     def revive(self, machine: State, key: str) -> None:
-        """Tries again the nodes that failed, and then what waits for them."""
+        """Retries the nodes that failed, and then the nodes that wait for them."""
         frame, plan = machine.block(key)
         lost = [name for name, end in frame["ends"].items() if is_lost(end)]
         for name in lost:
@@ -122,7 +122,7 @@ class BlockBehaviour(Behaviour):
 
 
 def reset_followers(machine: State, key: str, name: str) -> None:
-    """Makes everything that waits for a node run again, as a new attempt."""
+    """Makes all nodes that wait for a node run again, as a new attempt."""
     frame, plan = machine.block(key)
     values = machine.values_at(frame["scope"])
     followers = plan.downstream(name)
@@ -145,13 +145,13 @@ def reset_followers(machine: State, key: str, name: str) -> None:
 
 
 def _forget_results(values: Values, plan: BlockPlan, name: str) -> None:
-    """Takes back what a node gave, also what open blocks in it did: it is tried again."""
+    """Removes the result of a node that is retried, also those of open blocks in it."""
     for given in plan.given[name]:
         values.pop(given, None)
 
 
 def refit(machine: State, key: str) -> None:
-    """The block is now that of another version: what is new in it runs, unless its time is over."""
+    """Fits the block to another version: its new nodes run, unless their time is over."""
     frame, plan = machine.block(key)
     is_over = "ended" in frame or frame["left"] == 0
     frame["ends"] = {name: end for name, end in frame["ends"].items() if name in plan.nodes}
@@ -169,9 +169,9 @@ def refit(machine: State, key: str) -> None:
 
 
 def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> None:
-    """Starts or skips the nodes whose turn may have come; what ends at once is followed up here.
+    """Starts or skips the nodes that may be ready; follows up the nodes that end at once.
 
-    Nodes that wait for a place come first, and are looked at only when there is one.
+    Nodes that wait for a place come first; they are checked only if there is one.
     """
     frame = machine.block_frames[key]
     _halt_if_lost(machine, frame, plan)
@@ -191,7 +191,7 @@ def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> No
 
 
 def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
-    """Starts, skips or computes a node; where it has ended at once, its followers are `more`."""
+    """Starts, skips or computes a node; the followers of one that ended at once are `more`."""
     frame = machine.block_frames[key]
     ends, child = frame["ends"], frame["children"].get(name)
     is_idle = name in frame.get("idle", ())
@@ -214,7 +214,7 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
 
 
 def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
-    """Once a node has failed, nothing new begins here until the run is resumed."""
+    """Starts no more nodes in this block after a failure, until the run is resumed."""
     if "lost" not in frame or "halted" in frame or plan.block.on_failure == "go_on":
         return
     frame["halted"] = True
@@ -232,7 +232,7 @@ def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
 
 
 def _look_anew(frame: BlockFrame) -> None:
-    """Finds out whether a node that counts has failed, and who runs, after ends were taken back."""
+    """Recomputes the failed and running nodes of the block after ends were taken back."""
     discard(frame, "lost", "halted", "running")
     if any(map(is_lost, frame["ends"].values())):
         frame["lost"] = True
@@ -278,7 +278,7 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
 
 
 def _arm(machine: State, node: Node, child: str) -> None:
-    """Sets the clock of a node; that of a task is for all its attempts, not for each of them."""
+    """Sets the time limit of a node; that of a task covers all its attempts together."""
     time_s = node.total_timeout_s if isinstance(node, Task) else node.timeout_s
     if time_s is not None:
         frame = machine.frames[child]
@@ -290,7 +290,7 @@ def _arm(machine: State, node: Node, child: str) -> None:
 
 
 def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
-    """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
+    """Checks whether a node gets another attempt; tasks do not: they retry by themselves."""
     frame, plan = machine.block(key)
     node = plan.nodes[name]
     if isinstance(node, Task) or node.retry is None or outcome["status"] == "cancelled":
@@ -385,7 +385,7 @@ def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
 
 
 def echo_of(machine: State, frame: BlockFrame, node: Node) -> Json:
-    """What a node's record tells as its inputs; nothing where they cannot be computed."""
+    """Returns the inputs for a node's record, or nothing if they cannot be computed."""
     if node.echo is None:
         return None
     try:
@@ -412,7 +412,7 @@ def is_lost(end: End) -> bool:
 
 
 def satisfies(end: End, after: After) -> bool:
-    """Whether a node that has ended is what another one waits for."""
+    """Checks whether the outcome of a node is one that another node waits for."""
     status = end["status"]
     if "passed" in after.statuses and (
         status == "succeeded" or end.get("cause") == "condition" or end.get("tolerated")
@@ -444,7 +444,7 @@ def end_of(
 def record(
     machine: State, frame: BlockFrame, name: str, end: End, value: Json = None, **facts: Json
 ) -> None:
-    """Keeps how a node ended and what it gave; the facts are for records of it."""
+    """Keeps how a node ended and its result; the facts are for records of it."""
     frame["ends"][name] = end
     frame["left"] -= 1
     if end is not SUCCEEDED and is_lost(end):

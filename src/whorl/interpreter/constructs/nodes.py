@@ -82,7 +82,7 @@ def _fits(case: Case, subject: Json, scope: Scope) -> bool:
 
 
 class WaitBehaviour(Behaviour):
-    """Durable pauses, which a restart does not begin anew."""
+    """Durable pauses; a restart does not start them again."""
 
     def enter(self, machine: State, key: str) -> None:
         frame = machine.plain_frames[key]
@@ -167,7 +167,7 @@ def _stop(machine: State, key: str, node: Stop) -> None:
 
 
 def _due(node: Wait, scope: Scope, now: float) -> tuple[float, bool]:
-    """When a wait is over, and whether that is a time of day."""
+    """Returns when a wait is over, and whether that is a time of day."""
     if node.until is not None:
         due, is_date = _moment(value_of(node.until, scope)), True
     else:
@@ -182,7 +182,7 @@ def _due(node: Wait, scope: Scope, now: float) -> tuple[float, bool]:
 
 
 def _due_after(value: Json, now: float) -> tuple[float, bool]:
-    """When a computed wait is over; whether it is a duration or a time, only its value tells."""
+    """Returns when a computed wait is over; its value tells whether it is a duration or a time."""
     try:
         return now + max(0.0, seconds_of(value)), False
     except EvaluationError:
@@ -210,7 +210,7 @@ def _moment(value: Json) -> float:
 
 
 class ForEachBehaviour(Behaviour):
-    """The body for each item, several at once; all items are run, also after one has failed."""
+    """Runs the body for each item, several at once; a failed item does not stop the others."""
 
     stays = True
 
@@ -298,7 +298,7 @@ def _item_left(machine: State, key: str) -> None:
 
 
 def _try_again(machine: State, key: str, index: str) -> None:
-    """An item that failed goes on where it failed; one that ran out of time begins anew."""
+    """Retries an item where it failed, or from its start if it ran out of time."""
     frame = machine.foreach_frames[key]
     if index in frame["children"]:
         _arm(machine, key, int(index))

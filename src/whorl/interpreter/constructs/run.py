@@ -1,4 +1,4 @@
-"""Workflows that run: the run itself and calls of others, their inputs, outputs and ends."""
+"""Runs of workflows: the run itself and calls of others, their inputs, outputs and ends."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RunBehaviour(Behaviour):
         machine.finish(key, end_workflow(machine, key, machine.plan.workflow, outcome))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """The run's own time is over."""
+        """Ends the run when its own time is over."""
         machine.settle(event.address)
         error = frames.error_at("", "R101", "the run reached its time limit")
         end_now(machine, frames.failed(error))
@@ -116,7 +116,7 @@ def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome)
 
 
 def end_call(machine: State, key: str, called: Workflow, outcome: Outcome) -> None:
-    """Ends a call; one that had answered before it failed has succeeded for whoever called."""
+    """Ends a call; one that had answered before it failed counts as succeeded for its caller."""
     early = _early_outputs(machine, key, called) if frames.is_failure(outcome) else {}
     if early:
         cause = outcome["error"]
@@ -155,7 +155,7 @@ def end(machine: State, outcome: Outcome) -> None:
 
 
 def _early_outputs(machine: State, key: str, workflow: Workflow) -> dict[str, Any]:
-    """The outputs that a workflow had before it failed."""
+    """Returns the outputs that a workflow had before it failed."""
     own_scope = machine.frames[key].get("own_scope")
     if not workflow.early_outputs or own_scope is None:
         return {}
@@ -169,9 +169,9 @@ def _early_outputs(machine: State, key: str, workflow: Workflow) -> dict[str, An
 
 
 def end_now(machine: State, outcome: Outcome) -> None:
-    """Ends the run from inside: what is under way is cancelled.
+    """Ends the run from inside and cancels everything that is running.
 
-    A run that is about to end ends as it would, and waits for nothing any more.
+    A run that is already ending keeps its outcome, and stops waiting.
     """
     root = machine.state["root"]
     frame = machine.plain_frames[root]
@@ -215,10 +215,10 @@ class InputError(ValueError):
 def check_inputs(
     workflow: Workflow, given: Values, *, written: bool = True, is_blind: bool = False
 ) -> Values:
-    """The values of all inputs, defaults filled in.
+    """Returns the values of all inputs, with defaults filled in.
 
-    Where they are `written` by a person, objects and lists may be written as JSON texts, too. To
-    one who `is_blind`, stars stand for a secret of any type.
+    If a person has `written` them, objects and lists may also be JSON texts. If `is_blind`, the
+    caller sees stars in place of a secret of any type.
     """
     ports = {port.name: port for port in workflow.inputs}
     given = _renamed(workflow, given)
@@ -270,17 +270,17 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
 
 
 def keep_secrets(machine: State, workflow: Workflow, values: Values) -> None:
-    """Remembers what of these inputs nobody is shown, for as long as the run lasts."""
+    """Remembers the secret values of these inputs, which are hidden while the run lasts."""
     if secrets := secret_values(workflow, values):
         known = machine.state.setdefault("secrets", [])
         known += [secret for secret in secrets if secret not in known]
 
 
 def secret_values(workflow: Workflow, values: Values) -> list[Json]:
-    """What nobody is shown, wherever it turns up: texts, numbers as texts, whole objects and lists.
+    """Returns the values to hide everywhere: texts, numbers as texts, whole objects and lists.
 
-    Of an input that may be anything only the longer texts: it is hidden where it stands. So are a
-    short number, a boolean, and nothing at all, which are found in too many places.
+    If an input may have any type, only its longer texts are hidden everywhere. Short numbers,
+    booleans and null occur too often, so they are hidden only in the input itself.
     """
     texts: list[str] = []
     wholes: list[Json] = []
@@ -307,7 +307,7 @@ def _leaves(value: Json) -> Iterator[str]:
 
 
 def _read(port: Port, text: str, written: bool) -> Json:
-    """Text from a command line is read as what the input is declared to be, where it can be."""
+    """Converts a text from a command line to the declared type of its input, if possible."""
     if port.type == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if port.type in ("number", "integer"):

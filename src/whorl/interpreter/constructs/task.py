@@ -1,8 +1,8 @@
 """Tasks: asked for, accounted for, sent, answered; repaired and retried where that may help.
 
 A reply with `calls` is not the end of a task. Each call becomes a task of its own at `node/:tool1`,
-`node/:tool2`, ...; then the task is performed again at `node/:turn2`, its input `turns` longer by
-what it `said` and by the results. So every call of a model and of a tool is journaled by itself.
+`node/:tool2`, ...; then the task runs again at `node/:turn2`, its input `turns` longer by what the
+model `said` and by the results. So the journal has every call of a model and of a tool.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOT_REMOVED = "a webhook subscription was not removed"
 
 
 def keep_subscription(machine: State, frame: TaskFrame, node: Task, reply: Json) -> None:
-    """Computes how the address is taken back, now that the other side has said what it made."""
+    """Computes how the address is removed, now that the other side has returned what it made."""
     assert node.unsubscribe is not None
     scope = machine.scope(frame)
     try:
@@ -67,7 +67,7 @@ def unsubscribe(machine: State, frame: TaskFrame) -> None:
 
 
 def has_unsubscribed(machine: State, child: str, outcome: Outcome) -> bool:
-    """Whether what has ended right below the run was this; a failure is no failure of the run."""
+    """Checks whether an ended frame was such a removal; its failure does not fail the run."""
     root = machine.plain_frames[machine.state["root"]]
     if root.get("unsubscribing", {}).pop(child, None) is None:
         return False
@@ -79,13 +79,13 @@ def has_unsubscribed(machine: State, child: str, outcome: Outcome) -> bool:
 
 
 def is_unsubscribing(machine: State) -> bool:
-    """Whether addresses are being taken back."""
+    """Checks whether addresses are being removed."""
     root = machine.plain_frames.get(machine.state["root"])
     return root is not None and bool(root.get("unsubscribing"))
 
 
 def leave_subscriptions(machine: State) -> None:
-    """Another run has given the addresses away, and takes them back."""
+    """Leaves the callback addresses to the other run that gave them away and removes them."""
     for frame in machine.task_frames.values():
         if frame["kind"] == "task":
             discard(frame, "unsubscribe")
@@ -106,12 +106,12 @@ _UNANSWERED_MAX = 1_000
 
 
 def is_answered(fault: Error) -> bool:
-    """Whether the other side has said something; else it may have done what it was asked to do."""
+    """Checks whether the other side has replied; if not, it may still have done the work."""
     return bool(fault.get("answered", fault.get("code") not in TIMEOUTS))
 
 
 def keep_key(frame: TaskFrame, fault: Error) -> None:
-    """Keeps the key, and the cap, of an attempt that was not answered for the next one."""
+    """Keeps the key and the cap of an attempt without an answer for the next one."""
     if is_answered(fault):
         discard(frame, "key", "cap")
     else:
@@ -119,7 +119,7 @@ def keep_key(frame: TaskFrame, fault: Error) -> None:
 
 
 def leave_key(machine: State, frame: TaskFrame) -> None:
-    """A task failed without an answer: whoever has it tried again sends the same key."""
+    """Keeps the key of a task that failed without an answer, so that a retry sends the same key."""
     if "key" in frame and "inputs" in frame:
         unanswered = machine.state["unanswered"]
         unanswered[frame["base"]] = [frame["key"], _mark(frame["inputs"]), frame.get("cap")]
@@ -128,7 +128,7 @@ def leave_key(machine: State, frame: TaskFrame) -> None:
 
 
 def take_key(machine: State, frame: TaskFrame, inputs: Values) -> None:
-    """Takes up the key that an earlier try at the same task left, if it asks for the same."""
+    """Reuses the key that an earlier try at the same task left, if its inputs are the same."""
     key, mark, cap = machine.state["unanswered"].pop(frame["base"], (None, "", None))
     if key is not None and mark == _mark(inputs):
         frame["key"] = key
@@ -142,7 +142,7 @@ def _mark(inputs: Values) -> str:
 
 
 def may_help(policy: Retry, fault: Error) -> bool:
-    """Whether the policy tries again after this fault."""
+    """Checks whether the policy retries after this fault."""
     if not policy.on:
         return bool(fault.get("retryable"))
     words = {"*"}
@@ -157,7 +157,7 @@ def may_help(policy: Retry, fault: Error) -> bool:
 
 
 def pause(machine: State, address: str, policy: Retry, number: int, asked: object = None) -> float:
-    """How long to wait before retry `number` (from 1); at least as long as the other side asks."""
+    """Returns the wait before retry `number` (from 1); at least as long as the other side asks."""
     try:
         wait: float = policy.wait_s * policy.backoff ** (number - 1)
     except OverflowError:
@@ -173,19 +173,19 @@ def pause(machine: State, address: str, policy: Retry, number: int, asked: objec
 
 
 def chance(machine: State, address: str) -> float:
-    """A number from 0 to 1 that depends on the run and the address only."""
+    """Returns a number from 0 to 1 that depends on the run and the address only."""
     digest = hashlib.sha256(f"{machine.state['seed']} {address}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
 def time_left(machine: State, frame: TaskFrame) -> float:
-    """The seconds until its alarm, which may be due though nobody has looked at the clock yet."""
+    """Returns the seconds until the task's alarm; negative if it is due but was not handled yet."""
     alarm = machine.pending.get(frame.get("alarm", ""))
     return inf if alarm is None else float(alarm["due"]) - machine.now
 
 
 def restart_clocks(machine: State) -> None:
-    """A person lets a paused run go on: the time that it stood is no time of its tasks."""
+    """Restarts the time limits of tasks when a paused run is resumed: the pause does not count."""
     for key, frame in list(machine.frames.items()):
         if frame["kind"] == "task" and "alarm" in frame:
             if frame["alarm"] in machine.pending:
@@ -196,7 +196,7 @@ def restart_clocks(machine: State) -> None:
 
 
 def let_clocks_stand(machine: State, seconds: float) -> None:
-    """The time that a run stands counts for no limit; waits do not get longer by it."""
+    """Moves time limits by the time that a run was stopped; waits do not get longer by it."""
     for address, entry in machine.pending.items():
         if entry["what"] == "alarm":
             entry["due"] += seconds
@@ -279,7 +279,7 @@ def inputs_of(machine: State, frame: TaskFrame, node: Task) -> Values:
 
 
 def keeps_inputs(node: Task) -> bool:
-    """What is secure stays out of the state: it is computed anew for each attempt.
+    """Checks whether inputs stay in the state; those of secure tasks are computed per attempt.
 
     The turns of a model with tools are added to its inputs, so those are kept.
     """
@@ -287,12 +287,12 @@ def keeps_inputs(node: Task) -> bool:
 
 
 def _attempt(frame: TaskFrame) -> int:
-    """Which attempt it is, of the task or of its present turn."""
+    """Returns the number of the attempt at the task or at its present turn."""
     return int(frame["attempt"] - frame.get("attempts_before", 0))
 
 
 def session_of(machine: State, frame: TaskFrame, node: Task) -> str:
-    """Where a conversation is kept: with the loop that continues it, or with its iteration."""
+    """Returns where a conversation is kept: with the loop that continues it, or its iteration."""
     loop = frame["loop"]
     if loop is None:
         return f"run {node.session}" if node.session else ""
@@ -340,7 +340,7 @@ def keep_conversation(machine: State, frame: TaskFrame, node: Task, value: Json)
 
 
 def _conversation_key(frame: TaskFrame, node: Task) -> str:
-    """Where a conversation is kept: with the innermost loop around it, or with the run."""
+    """Returns where a conversation is kept: with the innermost loop around it, or with the run."""
     return f"{frame['loop'] or 'run'} {node.session}"
 
 
@@ -393,9 +393,9 @@ class TaskBehaviour(Behaviour):
         want(machine, key)
 
     def abandon(self, machine: State, key: str) -> None:
-        """What is reserved for a call that is under way counts as spent.
+        """Counts the reservation of a sent call as spent.
 
-        Nobody waits for the call of an address that was given away, so that is taken back.
+        The callback address of the task is removed, since the run no longer waits for its call.
         """
         frame = machine.task_frames[key]
         if "unsubscribe" in frame:
@@ -405,7 +405,7 @@ class TaskBehaviour(Behaviour):
             machine.note("node.finished", frame["address"], {**facts, "status": "cancelled"})
 
     def time_out(self, machine: State, key: str) -> None:
-        """What is under way is cancelled, and counts as far as it was reserved."""
+        """Cancels the open call, whose reservation counts as spent, and ends the task."""
         frame = machine.task_frames[key]
         if machine.status == "paused" and "reserve" not in frame:
             return  # nothing of it may run: the clock begins anew when the run is resumed
@@ -514,7 +514,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
 
 
 def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
-    """The other side works on it: after a durable wait it is asked again, with other inputs."""
+    """Asks the other side again after a durable wait, with other inputs: it is still working."""
     frame = machine.task_frames[key]
     later: Any = event.body["later"]
     since = frame.setdefault("since", machine.now)
@@ -557,7 +557,7 @@ def _in_doubt(machine: State, key: str, event: Event) -> None:
 
 
 def _decided(machine: State, key: str, event: Event) -> None:
-    """A person has decided about a call in doubt, or the call has come that was waited for."""
+    """Handles the decision of a person on a call in doubt, or the callback that was waited for."""
     frame = machine.task_frames[key]
     if event.address != call_address(frame["base"]):
         _ask_or_fail(machine, key, event)
@@ -580,7 +580,7 @@ def _ask_or_fail(machine: State, key: str, event: Event) -> None:
 
 
 def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> None:
-    """Starts the tools that a reply wants; where there is none, the next turn begins."""
+    """Starts the tools that a reply wants; if it wants no tool, begins the next turn."""
     frame = machine.task_frames[key]
     turns = frame.setdefault("turns", {"root": frame["address"], "number": 1, "tools": 0})
     limit: Any = frame["inputs"].get("max_turns")
@@ -617,7 +617,7 @@ def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
 
 
 def _ask_with_results(machine: State, key: str) -> None:
-    """When all results are there: begins the next turn."""
+    """Begins the next turn when all results are there."""
     frame = machine.task_frames[key]
     if frame["children"]:
         return

@@ -1,11 +1,10 @@
-"""Exploring loops: they go on to a number of iterations, and return what their rule would have.
+"""Exploring loops: they run a number of iterations, and return what their rule would have.
 
-Where the rule would have ended the loop, what it would have returned is kept; at the end it is put
-back, so that exploring costs more and changes no result. A break, an iteration that halts the loop
-and the budget of the run end an exploring loop as they end any other. Of a run that was asked to
-try `again` what a budget cuts, it may fail with the run, so that this call can be tried again; and
-where such a run goes on with a loop that failed within its rule, or lacked money there, what was
-put aside is taken up: the loop goes on exploring.
+If the rule would have ended the loop, its result at that point is kept. It is put back at the end,
+so that exploring costs more but does not change results. A break, an iteration that halts the loop
+and the budget of the run end an exploring loop as any other. In a run that tries `again` what a
+budget cuts, the loop may fail with the run, so that the call can be retried. If such a run
+continues a loop that failed or lacked money within its rule, the loop explores again.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _CHANGING = frozenset({"all", "collected", "failed", "usage"})
 
 
 def begin(machine: State, key: str) -> None:
-    """Sets a loop up that the run was asked to explore; one inside another loop is left alone."""
+    """Sets up a loop that the run was asked to explore; a loop inside another one is left alone."""
     frame = machine.loop_frames[key]
     most = machine.state.get("explore", {}).get(frame["name"])
     if most is not None and frame["loop"] is None:
@@ -41,22 +40,22 @@ def begin(machine: State, key: str) -> None:
 
 
 def has_ended(frame: LoopFrame) -> bool:
-    """Whether the rule of an exploring loop has ended it, and it goes on all the same."""
+    """Checks whether the rule of an exploring loop has ended it while it keeps running."""
     return "own" in frame.get("explore", {})
 
 
 def is_unanswered(frame: LoopFrame, error: Error) -> bool:
-    """Whether a budget cut an answer behind the rule of a loop, which is asked for again then."""
+    """Checks whether a budget cut an answer past the rule's end, so that it is asked again."""
     return "again" in frame.get("explore", {}) and has_ended(frame) and is_cut(error)
 
 
 def went_past(frame: LoopFrame) -> bool:
-    """Whether a loop has ended, and has explored iterations behind those of its rule."""
+    """Checks whether a loop has ended and has explored iterations past those of its rule."""
     return "explored" in frame and frame["explored"] > frame["count"]
 
 
 def goes_past(frame: LoopFrame) -> bool:
-    """Whether a loop is to have more iterations, whatever its own limit of them is."""
+    """Checks whether exploring gives a loop more iterations, regardless of its own limit."""
     return "explore" in frame and frame["count"] < frame["explore"]["most"]
 
 
@@ -65,7 +64,7 @@ def is_done(frame: LoopFrame) -> bool:
 
 
 def keep_end(machine: State, key: str, reason: str, by: str = "") -> None:
-    """The rule ends the loop now: keeps what it would return."""
+    """Keeps what the loop would return, because its rule ends it now."""
     frame = machine.loop_frames[key]
     explore = frame["explore"]
     if "own" in explore:
@@ -78,7 +77,7 @@ def keep_end(machine: State, key: str, reason: str, by: str = "") -> None:
 
 
 def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
-    """An exploring loop ends: gives it what its rule had left it with, and that end."""
+    """Ends an exploring loop: restores the values and the exit that its rule had left it with."""
     frame = machine.loop_frames[key]
     explore = frame.pop("explore", None)
     if explore is None:
@@ -100,28 +99,28 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
 
 
 def take_up(frame: LoopFrame) -> None:
-    """A loop goes on that ended within its rule: it explores as it was to."""
+    """Makes a loop explore again that ended within its rule and is now continued."""
     if "aside" in frame:
         frame["explore"] = frame.pop("aside")
         frame.pop("explored", None)
 
 
 def own_usage(frame: LoopFrame, extra: Amounts | None = None) -> Amounts:
-    """What the loop has used without what it asked judges beside its rule."""
+    """Returns the usage of the loop without that of judges asked beside its rule."""
     extra = frame["explore"]["extra"] if extra is None else extra
     left = {name: used - extra.get(name, 0) for name, used in frame["usage"].items()}
     return {name: round(amount, 12) for name, amount in left.items() if amount > 1e-12}
 
 
 def count_extra(frame: LoopFrame) -> None:
-    """Judges were asked beside the rule: what that used is not the rule's."""
+    """Counts what judges used that were asked beside the rule, to keep it out of its usage."""
     before, extra = frame.pop("rest_from"), frame["explore"]["extra"]
     for name, used in frame["usage"].items():
         extra[name] = extra.get(name, 0) + used - before.get(name, 0)
 
 
 def _variables(machine: State, frame: LoopFrame) -> Values:
-    """The variables of the workflow around a loop, and what a dialect records of its steps."""
+    """Returns the variables of the workflow around a loop, and a dialect's records of its steps."""
     owner = machine.plan.owners[frame["node"]]
     names = [name for name, _ in owner.variables]
     if recorder := machine.plan.recorder(frame["node"]):

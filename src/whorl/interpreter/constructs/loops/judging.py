@@ -36,7 +36,7 @@ _WORDS = ("reason", "evidence", "evidence_in_text")
 
 
 def judge_iteration(machine: State, key: str) -> Verdict | None:
-    """Takes the results of an iteration in and checks the rule; None while a judge is asked."""
+    """Takes in the results of an iteration and checks the rule; None while a judge is asked."""
     frame = machine.loop_frames[key]
     frame |= {"before": False, "judged": {}}
     loop_results.stop_clock(machine, key)
@@ -56,7 +56,7 @@ def judge_ahead(machine: State, key: str) -> Verdict | None:
 
 
 def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
-    """Counts the vote of a judge, asks again if need be, then checks the rule again."""
+    """Counts the vote of a judge, asks again if necessary, then checks the rule again."""
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
     if "rest" in frame:
@@ -82,7 +82,7 @@ _WARNED_SINCE = 4
 
 
 def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
-    """A judge said neither yes nor no, or could not read its text: told once for each loop."""
+    """Warns once per loop if a judge said neither yes nor no, or could not read its text."""
     frame = machine.loop_frames[key]
     code, judge = "R117", f"the judge of loop {frame['name']!r}"
     if isinstance(value, dict) and value.get("verdict") == "inconclusive":
@@ -130,16 +130,16 @@ def drop_judge(machine: State, frame: LoopFrame) -> None:
 
 
 def measure_early(machine: State, key: str) -> bool:
-    """Measures an iteration that a jump has ended; true where it is the best so far.
+    """Measures an iteration that a jump has ended; returns whether it is the best so far.
 
-    What the jump left out cannot be read: there is no score then, and nothing to compare.
+    Steps that the jump skipped cannot be read: then there is no score to compare.
     """
     measure_iteration(machine, key, is_early=True)
     return loop_results.keep_best(machine, key)
 
 
 def _check(machine: State, key: str) -> Verdict | None:
-    """The decision on the rule; asks a judge where it depends on one."""
+    """Returns the decision on the rule; asks a judge if the rule depends on one."""
     frame = machine.loop_frames[key]
     before = frame["before"]
     rule = machine.plan.rules[frame["node"]].rule
@@ -178,7 +178,7 @@ def _check(machine: State, key: str) -> Verdict | None:
 
 
 def _ask_rest(machine: State, key: str) -> bool:
-    """Whether an exploring loop asks a judge that its rule does not need: for all of its votes."""
+    """Checks whether an exploring loop asks a judge that its rule does not need, for all votes."""
     frame, scope = machine.loop_frames[key], machine.scope_at(machine.loop_frames[key]["inner"])
     rest = frame.get("rest", {})
     for leaf, judge in machine.plan.rules[frame["node"]].judges.items():
@@ -207,9 +207,9 @@ def _take_rest(judged: Judged, outcome: Outcome) -> None:
 
 
 def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
-    """A vote is yes, no or, after one more try, ambiguous; a majority of all votes decides.
+    """Counts a vote as yes, no or (after one more try) ambiguous; a majority of all votes decides.
 
-    Nobody decides about a text that the model could not read as a whole.
+    There is no verdict on a text that the model could not read as a whole.
     """
     verdict = value.get("verdict") if isinstance(value, dict) else None
     judged["answer"] = value.get("answer", "") if isinstance(value, dict) else str(value)
@@ -239,10 +239,10 @@ def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
 
 @dataclass(slots=True)
 class Verdict:
-    """The state of a rule, what it was decided by, the facts, and the judge to ask next.
+    """The state of a rule, what decided it, the facts, and the judge to ask next.
 
-    `approves` says whether it finds the iteration good; None: it says nothing about that, as
-    `stable` and `plateau`, which only end a loop. It is `ahead` where no iteration was made yet.
+    `approves` says whether the rule finds the iteration good. It is None for rules that only end a
+    loop, such as `stable` and `plateau`. `ahead`: it was checked before an iteration.
     """
 
     state: str
@@ -254,10 +254,10 @@ class Verdict:
 
 
 class RuleCheck:
-    """Goes through a rule once.
+    """Checks a rule once.
 
-    What an iteration measured and what judges said of it is in the frame of the loop. Steps that
-    are `lost` have failed and left nothing that an expression could be true of.
+    The measurements of an iteration and the judges' answers are in the frame of the loop. Steps
+    that are `lost` have failed without a value for expressions to read.
     """
 
     def __init__(self, frame: LoopFrame, scope: Scope, lost: frozenset[str]) -> None:
@@ -266,7 +266,7 @@ class RuleCheck:
         self._lost = lost
 
     def check(self, rule: Rule) -> Verdict:
-        """The verdict on a rule; `open` where a judge is needed and has not answered."""
+        """Returns the verdict on a rule; `open` if it needs a judge that has not answered."""
         if isinstance(rule, Combined):
             parts = [self.check(part) for part in rule.parts]
             return combined(parts, every=rule.every)
@@ -339,7 +339,7 @@ class RuleCheck:
 
 
 def combined(parts: list[Verdict], *, every: bool) -> Verdict:
-    """The verdict of several conditions, of which one must be met, or every one."""
+    """Returns the verdict of several conditions: one of them must be met, or every one."""
     return _all(parts) if every else _any(parts)
 
 
@@ -370,7 +370,7 @@ def _all(parts: list[Verdict]) -> Verdict:
 
 
 def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
-    """The verdict of a simple condition; None is neither met nor not."""
+    """Returns the verdict of a simple condition; None is neither met nor not met."""
     state = "inconclusive" if met is None else "met" if met else "not_met"
     basis: Values = {"leaf": leaf.number, "by": by, "met": met}
     approves = None if by in ("stable", "plateau") else bool(met)
@@ -380,7 +380,7 @@ def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
 def observe(
     machine: State, key: str, condition: Condition, names: Values, ahead: FrameScope | None = None
 ) -> Json:
-    """What a condition reads after an iteration, or `ahead` of the next one, beside `names`."""
+    """Returns what a condition reads after an iteration, or `ahead` of the next, beside `names`."""
     frame = machine.loop_frames[key]
     scope = OverlayScope(names, ahead or machine.scope_at(frame["inner"]))
     match condition:
@@ -401,7 +401,7 @@ def observe(
 
 
 def lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:
-    """The steps of an iteration that failed, though it went on, and that have left no value."""
+    """Returns the steps that failed without a value in an iteration that continued."""
     names: set[str] = set()
     blocks = [body] if (body := frame.get("body")) else []
     for key in blocks:
@@ -463,7 +463,7 @@ def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> No
 
 
 def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
-    """The score of the iteration is the first one that is measured, where it is in its range."""
+    """Sets the score of the iteration: the first one that is measured and is in its range."""
     frame = machine.loop_frames[key]
     for leaf, number in frame["scores"].items():
         if number is not None and is_outside(rules.scores[leaf], number):
@@ -488,7 +488,7 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
 
 
 def compared_max(stable: Stable) -> int:
-    """How long texts may be that a condition compares: longer ones count as different."""
+    """Returns the longest text that a condition compares; longer texts count as different."""
     apart = max(0.05, round(1.0 - stable.threshold, 6))
     return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
 
@@ -502,7 +502,7 @@ def _warn_too_long(machine: State, key: str, length: int, most: int) -> None:
 
 
 def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
-    """A score on another scale is told once for each loop; the table of iterations has them all."""
+    """Warns once per loop if a score is out of range; the table of iterations lists them all."""
     frame = machine.loop_frames[key]
     low, high = score.low, score.high
     span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
@@ -515,7 +515,7 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
 
 
 def measure(score: Score, scope: FrameScope | OverlayScope) -> float | None:
-    """The number that scores an iteration, also where it is out of range; None: there is none."""
+    """Returns the number that scores an iteration, even if out of range, or None without one."""
     value = value_of(score.source, scope)
     if score.pattern is not None:
         from whorl.language import pattern
@@ -540,7 +540,7 @@ def is_outside(score: Score, number: float) -> bool:
 
 
 def compared_text(stable: Stable, scope: FrameScope | OverlayScope) -> str | None:
-    """The text by which two results are compared; None where there is no result."""
+    """Returns the text by which two results are compared, or None without a result."""
     return comparable(value_of(stable.subject, scope))
 
 
@@ -551,9 +551,9 @@ def comparable(value: Json) -> str | None:
 
 
 def similarity(first: str, second: str, least: float = 0.0) -> float | None:
-    """How much two texts are alike: 1 minus their edit distance over the longer one's length.
+    """Returns how similar two texts are: 1 minus their edit distance over the longer one's length.
 
-    None: of long ones, that it is less than `least`, which takes a fraction of the time.
+    For long texts it returns None if that is less than `least`, which is much faster to find out.
     """
     from rapidfuzz.distance import Levenshtein
 

@@ -1,12 +1,10 @@
-"""Loops and their iterations: begin one, run the body, judge it, go on or end.
+"""Loops and their iterations: begin one, run the body, judge it, then continue or end.
 
 A loop frame is in one of these phases; `PHASES`, at the end, is the table of what ends each one.
 
-    body      an iteration runs
-    judging   its body has ended, and a judge is asked
-    asking    a person is asked what they think of the iteration
-    delay     the pause before the next iteration
-    limit     a limit is reached, and a person is asked what to do
+    body      an iteration runs     judging   its body has ended, and a judge is asked     asking
+a person is asked what they think of the iteration     delay     the pause before the next iteration
+limit     a limit is reached, and a person is asked what to do
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ def set_up(machine: State, key: str, loop: Loop) -> None:
 
 
 def _count(limit: int | Expression, scope: Scope) -> int:
-    """A limit of iterations; one that is written as a number was checked when it was read."""
+    """Returns a limit of iterations; one that is written as a number was checked by the reader."""
     if not isinstance(limit, Expression):
         return limit
     value = evaluate(limit, scope)
@@ -156,9 +154,9 @@ def resume_iteration(machine: State, key: str) -> None:
 
 
 def _carry(machine: State, key: str, loop: Loop) -> bool:
-    """Computes what the iteration that has ended hands over; false where the loop fails of it.
+    """Computes the values that the ended iteration hands over; false if that fails the loop.
 
-    Only an iteration that begins, or a check before one, needs it: at a limit there is neither.
+    Only a new iteration, or a check before one, needs them: at a limit there is neither.
     """
     frame = machine.loop_frames[key]
     if not frame.get("fresh") or not frame.get("inner"):
@@ -178,7 +176,7 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
 def follow(
     machine: State, key: str, judge: Callable[..., Verdict | None], *answer: Outcome
 ) -> None:
-    """Does what comes of judging: ends the loop, asks a person, or goes for another iteration."""
+    """Acts on a verdict: ends the loop, asks a person, or begins another iteration."""
     frame = machine.loop_frames[key]
     try:
         verdict = judge(machine, key, *answer)
@@ -212,7 +210,7 @@ def _ask_person(machine: State, key: str) -> None:
 
 
 def go_on(machine: State, key: str) -> None:
-    """After an iteration that has not met the rule: the next one, after the pause between them."""
+    """Begins the next iteration after one that did not meet the rule, after the pause between."""
     frame = machine.loop_frames[key]
     loop = machine.loop(key)
     frame["phase"] = "delay"
@@ -240,7 +238,7 @@ class LoopBehaviour(Behaviour):
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
-        """Sets the loop up and goes for the first iteration."""
+        """Sets the loop up and begins the first iteration."""
         frame = machine.loop_frames[key]
         set_up(machine, key, machine.loop(key))
         facts: Values = {"path": frame["node"].partition(":")[2], "limits": dict(frame["limits"])}
@@ -258,7 +256,7 @@ class LoopBehaviour(Behaviour):
             _end_phase(machine, key, "failed" if is_failure(outcome) else "succeeded", outcome)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """A pause or a time limit is over, or a person has decided."""
+        """Handles the end of a pause or time limit, or the decision of a person."""
         machine.settle(event.address)
         if event.address == inner(machine.frames[key]["address"], "time"):
             _out_of_time(machine, key)
@@ -266,7 +264,7 @@ class LoopBehaviour(Behaviour):
             _end_phase(machine, key, event.address.rpartition("/:")[2], event)
 
     def revive(self, machine: State, key: str) -> None:
-        """Goes on where it failed: in the body, at the judge, or at the limit."""
+        """Tries again at the place of the failure: in the body, at the judge, or at the limit."""
         frame = machine.loop_frames[key]
         frame.pop("reason", None)
         if "limits" not in frame:
@@ -306,7 +304,7 @@ class LoopBehaviour(Behaviour):
         loop_results.fail_loop(machine, key, error)
 
     def time_out(self, machine: State, key: str) -> None:
-        """The time of the node is over, also while a person is asked."""
+        """Ends the node when its time is over, also while a person is asked."""
         frame = machine.loop_frames[key]
         loop_limits.cut_short(machine, key, "timed_out")
         machine.forget_if_pending(inner(frame["address"], "limit"))
@@ -315,7 +313,7 @@ class LoopBehaviour(Behaviour):
 
 
 def interrupt(machine: State, key: str, *, breaks: bool) -> None:
-    """`break` or `continue`: ends the iteration with what it has so far."""
+    """Handles `break` and `continue`: ends the iteration with what it has so far."""
     frame = machine.loop_frames[key]
     assert frame["body"] is not None
     so_far = results(machine, frame["body"])
@@ -334,7 +332,7 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
 
 
 def stop(machine: State, key: str) -> None:
-    """A person wants no iteration after the one that is under way; between two, it ends at once."""
+    """Ends the loop after the running iteration, or at once between two, as a person asked."""
     frame = machine.loop_frames[key]
     address = frame["address"]
     if frame["phase"] in ("body", "judging") or inner(address, "retry") in machine.pending:
@@ -386,7 +384,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
 
 
 def _end_phase(machine: State, key: str, ending: str, detail: Any) -> None:
-    """The present phase ends; the detail is an outcome, or the event that has come."""
+    """Ends the present phase; the detail is an outcome, or the event that has come."""
     PHASES[machine.loop_frames[key]["phase"]][ending](machine, key, detail)
 
 
@@ -422,7 +420,7 @@ def _iteration_out_of_time(machine: State, key: str, event: Event) -> None:
 
 
 def _out_of_time(machine: State, key: str) -> None:
-    """The time limit of the loop ends every phase."""
+    """Ends the loop in any phase when its time limit is over."""
     frame = machine.loop_frames[key]
     words = f"its time limit of {frame['limits'].get('time_s', 0):g} s"
     also = "; running steps were cancelled" if budget.under_way(frame) else ""

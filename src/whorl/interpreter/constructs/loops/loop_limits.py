@@ -1,7 +1,7 @@
-"""The limits of a loop: reached, they end it, fail it, or ask a person.
+"""The limits of a loop: when reached, they end it, fail it, or ask a person.
 
-An iteration that a budget stops is suspended as it stands, so that it can go on with more money:
-what is waited for in it is taken out of the run and kept with the loop; what was paid for stays.
+An iteration that a budget stops is suspended, so that it can continue with more money. What it
+waits for is moved from the run to the loop; results that were paid for are kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MORE_ITERATIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A limit that is reached: the exit reason, in words, and which budget (of the run) it is.
+    """A limit that was reached: the exit reason, its words, and which budget (of the run) it is.
 
     `more` is how much more that budget needs.
     """
@@ -44,7 +44,7 @@ class Reached:
 
 
 def arm(machine: State, key: str) -> None:
-    """Sets the clock that ends the loop, or lets no iteration begin, where it has a time limit."""
+    """Starts the time limit: it interrupts the loop, or only forbids further iterations."""
     frame = machine.loop_frames[key]
     if machine.loop(key).limits.interrupts:
         machine.set_alarm(inner(frame["address"], "time"), key, frame["limits"].get("time_s"))
@@ -74,7 +74,7 @@ def before_iteration(machine: State, key: str) -> Reached | None:
 
 
 def goes_on(machine: State, key: str, what: Reached) -> bool:
-    """Whether an exploring loop goes on past its limit; what it would return then is kept."""
+    """Checks whether an exploring loop passes its limit, and keeps what it would have returned."""
     frame = machine.loop_frames[key]
     if "explore" not in frame or what.reason != "max_iterations":
         return False
@@ -94,7 +94,7 @@ def _warn_of_limit(machine: State, key: str, what: Reached) -> None:
 
 
 def reached(machine: State, key: str, what: Reached) -> None:
-    """A limit is reached: the loop does what `on_limit` and `ask` say."""
+    """Handles a reached limit, as `on_limit` and `ask` of the loop say."""
     frame, loop, reason = machine.loop_frames[key], machine.loop(key), what.reason
     if exploring.has_ended(frame):
         loop_results.end_loop(machine, key, reason)
@@ -124,7 +124,7 @@ def reached(machine: State, key: str, what: Reached) -> None:
 
 
 def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
-    """What is reached, and the facts of it; a message that a format prescribes says all."""
+    """Returns the message of a limit and its facts; a message that a format prescribes is whole."""
     frame = machine.loop_frames[key]
     words: Any = machine.loop(key).words or {}
     if prescribed := words.get("limits", {}).get(what.reason):
@@ -148,9 +148,9 @@ def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
 
 
 def to_go_on(machine: State, key: str, what: Reached | None = None) -> dict[str, float]:
-    """All budgets that a loop needs more of to go on, by limit: its own, and those around it.
+    """Returns by how much to raise which budgets, in the loop and around it, so that it continues.
 
-    Without a call that did not fit, more iterations are taken to need what those before did.
+    If no call was refused, further iterations are assumed to use as much as those before.
     """
     frame = machine.loop_frames[key]
     iterations = 1 if "budget" in (what and what.reason, frame.get("reason")) else MORE_ITERATIONS
@@ -162,7 +162,7 @@ def to_go_on(machine: State, key: str, what: Reached | None = None) -> dict[str,
 
 
 def decided(machine: State, key: str, event: Event) -> None:
-    """A person was asked at the limit: they accept what there is, or reject the loop."""
+    """Handles the decision of a person at the limit: they accept the result, or reject the loop."""
     frame = machine.loop_frames[key]
     if event.body.get("approved") and "value" in event.body:
         shown = loop_results.returned(machine, key)
@@ -176,7 +176,7 @@ def decided(machine: State, key: str, event: Event) -> None:
 
 
 def cut_short(machine: State, key: str, status: str) -> None:
-    """Ends the present iteration where it stands; what it has so far is not a result."""
+    """Ends the present iteration where it is; its partial values are not a result."""
     frame = machine.loop_frames[key]
     if frame["phase"] == "body":
         machine.drop_body(frame)
@@ -192,7 +192,7 @@ def cut_short(machine: State, key: str, status: str) -> None:
 
 
 def end_out_of_budget(machine: State) -> None:
-    """Ends the loops in which a call does not fit into a budget, and none is under way any more."""
+    """Ends the loops that a call does not fit into, once all their open calls have ended."""
     for key in machine.state.pop("out_of_budget", []):
         frame = machine.loop_frames.get(key)
         if frame is None or "out_of_budget" not in frame:
@@ -234,7 +234,7 @@ def _suspend(machine: State, key: str) -> None:
 
 
 def resume_iteration(machine: State, key: str) -> None:
-    """Goes on with the iteration that is suspended; the time in between counts for no clock."""
+    """Resumes the suspended iteration; its clocks do not count the time in between."""
     frame = machine.loop_frames[key]
     suspended = frame.pop("suspended")
     frame["phase"] = suspended["phase"]
@@ -249,7 +249,7 @@ def resume_iteration(machine: State, key: str) -> None:
 
 
 def _end_loops_inside(machine: State, key: str) -> list[str]:
-    """The loops that stand still in the body end of the same budget, as far as anybody sees."""
+    """Ends the loops in the body that are stopped by the same budget, as far as that is known."""
     ended = []
     for inside in _inside(machine, key):
         frame = machine.loop_frames[inside]

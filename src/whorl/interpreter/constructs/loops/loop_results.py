@@ -38,7 +38,7 @@ _HIDDEN = frozenset({"previous", "best", "score", "person"})
 
 
 def facts_of(frame: LoopFrame, loop: Loop, number: int) -> Values:
-    """The facts that an iteration is told, under the names that the loop has for them."""
+    """Returns the facts that an iteration can read, under the names that the loop has for them."""
     facts: Values = {}
     for name, fact in loop.facts:
         value = _FACTS[fact](frame, number)
@@ -48,7 +48,7 @@ def facts_of(frame: LoopFrame, loop: Loop, number: int) -> Values:
 
 
 def new_inner(machine: State, key: str, values: Values) -> Scope:
-    """The scope of an iteration, with what the loop binds in it."""
+    """Makes the scope of an iteration, with the names that the loop binds in it."""
     frame, loop = machine.loop_frames[key], machine.loop(key)
     machine.drop_scope(frame.get("inner"))
     # A loop around it may use the same names as this one has for what has no value yet.
@@ -62,7 +62,7 @@ def new_inner(machine: State, key: str, values: Values) -> Scope:
 
 
 def record_success(machine: State, key: str, results: Values) -> None:
-    """Keeps the results of an iteration that went through, wherever the loop wants them."""
+    """Keeps the results of a successful iteration, in every place that the loop keeps them."""
     frame, loop = machine.loop_frames[key], machine.loop(key)
     frame |= {"previous": results, "last": frame["count"], "fresh": True}
     if loop.returns == "first" and "first" not in frame:
@@ -88,7 +88,7 @@ def record_success(machine: State, key: str, results: Values) -> None:
 def keep_best(machine: State, key: str, *, approved: bool = False) -> bool:
     """Compares the iteration that finished last with the best so far.
 
-    One that is approved is never beaten by one that is not; then the score counts.
+    An unapproved iteration never replaces an approved one; among equals the score decides.
     """
     frame = machine.loop_frames[key]
     loop = machine.loop(key)
@@ -115,21 +115,21 @@ def _rank(approved: object, score: float | None) -> tuple[bool, float]:
 
 
 def stop_clock(machine: State, key: str) -> None:
-    """The body of the present iteration has ended: its time limit is over."""
+    """Stops the time limit of the present iteration, whose body has ended."""
     if machine.loop(key).limits.iteration_time_s is None:
         return
     machine.forget_if_pending(inner(machine.loop_frames[key]["iteration"]["address"], "time"))
 
 
 def close_measured(machine: State, key: str, *, best: bool, **facts: Any) -> None:
-    """Says how an iteration ended that went through, with what was measured of it."""
+    """Notes how a successful iteration ended, with its measurements."""
     frame = machine.loop_frames[key]
     facts["score"], facts["outside"] = frame.get("score"), frame.get("outside")
     close_iteration(machine, key, status="succeeded", best=best or None, **facts)
 
 
 def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> None:
-    """Says how an iteration ended, what it used, and remembers it where a memory is kept."""
+    """Notes how an iteration ended and what it used; stores its record if the loop has a memory."""
     frame = machine.loop_frames[key]
     iteration = frame["iteration"]
     stop_clock(machine, key)
@@ -198,7 +198,7 @@ def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
 def end_loop(
     machine: State, key: str, reason: str, *, by: str = "", iteration: int | None = None
 ) -> None:
-    """The loop has ended well; its value is that of the iteration that it returns."""
+    """Ends the loop successfully; its value is that of the iteration that it returns."""
     frame = machine.loop_frames[key]
     reason, by = exploring.put_back(machine, key, reason, by)
     if frame.get("failures") and "last" not in frame and "failure" not in frame:
@@ -224,7 +224,7 @@ def end_loop(
 def end_edited(
     machine: State, key: str, reason: str, shown: tuple[int | None, Values], value: Json
 ) -> None:
-    """The loop has ended with what a person made of the result that they were shown."""
+    """Ends the loop with the result that a person edited."""
     frame, (number, results) = machine.loop_frames[key], shown
     frame["accepted"] = results | (value if isinstance(value, dict) else {})
     frame["accepted_collected"], frame["edited"] = {}, True
@@ -242,7 +242,7 @@ def all_failed(frame: LoopFrame) -> Error:
 def fail_loop(
     machine: State, key: str, cause: Error, *, status: str = "failed", reason: str = "failed"
 ) -> None:
-    """The loop has failed; its frame stays, so that what failed can be tried again."""
+    """Fails the loop; its frame stays, so that what failed can be tried again."""
     frame = machine.loop_frames[key]
     is_open = exploring.is_unanswered(frame, cause)
     if exploring.has_ended(frame) and not is_open:
@@ -258,7 +258,7 @@ def fail_loop(
 
 
 def note_end(machine: State, key: str, reason: str, **facts: Json) -> None:
-    """Says how a loop ended, which gives no result to anybody."""
+    """Notes how a loop ended if it gives no result."""
     number, _ = returned(machine, key)
     summary = _summary(machine, key, reason, "", number) | facts
     machine.note("loop.finished", machine.loop_frames[key]["address"], summary)
@@ -279,10 +279,10 @@ def returned(machine: State, key: str) -> tuple[int | None, Values]:
 
 
 def is_early(machine: State, key: str, reason: str) -> bool:
-    """Whether a loop that ends for this reason was not done: by a budget it never is.
+    """Checks whether this exit reason means that the loop was not done; a budget always does.
 
-    At another limit it is done, unless something could have ended it before: a condition, or a
-    person who is asked.
+    At another limit it is done, unless it has a condition or a person who is asked, which could
+    have ended it before.
     """
     decides = machine.plan.rules[machine.loop_frames[key]["node"]].decides
     return decides or reason == "budget" or machine.loop(key).ask == "each"
