@@ -33,7 +33,7 @@ _FILES = ("NoFiles", "Opened", "ProjectFiles", "SourceFiles")
 
 
 def __getattr__(name: str) -> object:
-    """Loads what is asked for: whoever looks for a project needs no reader."""
+    """Imports a name when it is first used: looking for a project needs no reader."""
     if name not in __all__:
         raise AttributeError(name)
     from importlib import import_module

@@ -23,7 +23,7 @@ ENDINGS = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file that was opened: its real path, its name in the project, and its text."""
+    """An opened file: its real path, its name in the project, and its text."""
 
     path: str
     name: str
@@ -31,7 +31,7 @@ class Opened:
 
 
 class SourceFiles(Protocol):
-    """Whoever can open files for a reader: a project, or an upload that has none."""
+    """Opens files for a reader: those of a project, or none for an upload."""
 
     def real_path(self, file: str) -> str:
         """Returns the path by which a file is recognised when another one names it."""
@@ -48,7 +48,7 @@ class SourceFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """The files below a folder but those that are `closed`; `folders` are searched for names."""
+    """The files below a folder except those that are `closed`; `folders` are searched for names."""
 
     root: str
     folders: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class ProjectFiles:
 
 @dataclass(frozen=True, slots=True)
 class NoFiles:
-    """For a workflow that came without any files beside it."""
+    """The files of a workflow that came without other files."""
 
     def real_path(self, file: str) -> str:
         return file
@@ -101,7 +101,7 @@ class NoFiles:
 
 @dataclass(frozen=True, slots=True)
 class UnsavedFiles:
-    """Files with texts that are not saved yet, by their names as those beside `base` say them."""
+    """Files with unsaved texts, by their names as seen from `base`."""
 
     files: SourceFiles
     base: str
@@ -136,8 +136,8 @@ class UnsavedFiles:
 class NamedFile:
     """A file that has a name of its own, and how another one would name the file.
 
-    `key` is the name behind the folder, seen from the place that was looked through. `path` is the
-    same for the same file. A file that is not `near` is meant only where the whole key is written.
+    `key` is the name of the file without the folder that was searched. `path` is the same for the
+    same file. A file that is not `near` matches only if the whole key is written.
     """
 
     reference: str
@@ -148,7 +148,7 @@ class NamedFile:
 
 
 class Names:
-    """The names of the files of one reading; `is_cut` where some were not looked at any more."""
+    """The names of the files of one reading; `is_cut` if some files were not searched."""
 
     def __init__(self, files: SourceFiles) -> None:
         self.is_cut = False
@@ -159,7 +159,7 @@ class Names:
     def around(
         self, base: str, name_of: Callable[[str, str], str], span: Span
     ) -> Iterator[list[NamedFile]]:
-        """The files around a file that have names, a list for each place, the nearest first.
+        """Returns the named files around a file, a list for each place, the nearest first.
 
         `name_of` finds the name in the text of a file, or nothing.
         """
@@ -201,23 +201,23 @@ ReadSections: TypeAlias = "Callable[[ConfigurationFiles], Sections]"
 
 
 class ConfigurationFiles(Protocol):
-    """The files of a configuration, by paths that are seen from its own folder."""
+    """The files of a configuration, by paths relative to its own folder."""
 
     name: str
 
     def text(self, path: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """Returns the text of a file, or None if there is no such file."""
 
     def matching(self, glob: str) -> list[str]:
-        """The files that fit a pattern, by name; `**` stands for any folders."""
+        """Returns the files that fit a pattern, by name; `**` means any folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sections:
     """A configuration as sections of whorl.toml. Its texts may name variables: `${NAME}`.
 
-    `variables` are those that it brings itself, which win over those of the environment. `notes`
-    say what of it has no effect.
+    `variables` are its own variables, which win over those of the environment. `notes` list the
+    parts of it that have no effect.
     """
 
     table: dict[str, object]
@@ -227,7 +227,7 @@ class Sections:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What is taken over from another program: workflow files by name, and what to know of them.
+    """What was adopted from another program: workflow files by name, and notes about them.
 
     `lines` are offered for whorl.toml: they name variables, and hold no key.
     """

@@ -1,4 +1,4 @@
-"""How tests speak of the steps of a dialect: statuses, outputs, what a step was given, triggers."""
+"""The words of tests for the steps of a dialect: statuses, outputs, inputs, triggers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class MockWords:
     statuses: dict[str, str] = dict(zip(STATUSES, STATUSES, strict=True))  # noqa: RUF012
 
     def answer(self, node: Node, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields of an answer as the engine takes them; `outputs` is what later steps see."""
+        """Returns the fields of an answer for the engine; `outputs` is what later steps see."""
         return fields
 
     def given(self, node: Node, inputs: Json) -> Json:
-        """What a step was given, as its file would write it."""
+        """Returns the inputs of a step, as its file would write them."""
         return inputs
 
     def trigger(self, workflow: Workflow) -> str:
-        """The name of what starts a run; nothing where files have no such thing."""
+        """Returns the name of the trigger of a run; "" if files of the dialect have no triggers."""
         return ""
 
     def inputs(self, workflow: Workflow, fields: dict[str, Any]) -> dict[str, Json]:
-        """What a run is given by the trigger of a test."""
+        """Returns the inputs of a run by the trigger of a test."""
         return {}
 
 

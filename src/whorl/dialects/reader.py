@@ -30,11 +30,11 @@ _NATIVE = {"native": "whorl.dialects.native:NativeReader"}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file that was read: the workflow, what is odd but allowed, and the texts by file.
+    """A file that was read: the workflow, warnings, and the texts by file.
 
-    `mentions` are the names that the file takes from whoever calls it without declaring them, each
-    where it is mentioned first; None where a file may take others as well. `included` are the files
-    of the project that were read with it, because it or what it calls names them.
+    `mentions` are the names that the file takes from its caller without declaring them, each where
+    it is mentioned first; None if a file may take others as well. `included` are the files of the
+    project that were read with it, because it or its called files name them.
     """
 
     workflow: ir.Workflow
@@ -46,7 +46,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A workflow file that another one calls, and the key that the IR knows it by."""
+    """A workflow file that another one calls, and its key in the IR."""
 
     key: str
     reading: Reading
@@ -56,12 +56,12 @@ class Reader(Protocol):
     """Reads the files of one dialect.
 
     `joined` names the keys that a file may repeat (their lists become one; in JSON any key may be
-    repeated, and the last one counts); None means that a repeated key is a mistake. A reader that
-    has `reaches_all_steps` says that its files have no steps that are kept and never reached.
-    One that has `editing` names what draws and changes its files (`editing.changes.Changes`).
-    A reader may also have `linters`: by the name of another system, what its files are called, and
-    `module:name` of what checks a document for it: gives diagnostics, and whether it is refused;
-    and `mocking`: `module:name` of the words (`MockWords`) that tests have for its files.
+    repeated, and the last one counts). None means that a repeated key is a mistake. If a reader has
+    `reaches_all_steps`, its files have no steps that are kept but never run. `editing` names the
+    module that draws and changes its files (`editing.changes.Changes`). `linters` has, by the name
+    of another system, what its files are called and the `module:name` that checks a document for
+    it: returns diagnostics, and whether it is refused. `mocking` is the `module:name` of the words
+    (`MockWords`) that tests have for its files.
     """
 
     name: str
@@ -69,19 +69,19 @@ class Reader(Protocol):
     joined: frozenset[str] | None
 
     def claims(self, document: Document) -> bool:
-        """Whether the file is of this dialect; looks at the tree only."""
+        """Checks whether the file is of this dialect; reads the tree only."""
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads the file; raises InvalidWorkflow once, with everything that is wrong in it."""
+        """Reads the file; raises InvalidWorkflow once, with all errors of the file."""
 
 
 def dialects() -> Plugins:
-    """The readers by the names of their dialects, ours first."""
+    """Returns the readers by the names of their dialects, ours first."""
     return Plugins("whorl.dialects", _NATIVE | joined(each.readers for each in formats()))
 
 
 def reaches_all_steps(dialect: str) -> bool:
-    """Whether all steps of a dialect's files are meant to run; a reader says so of its own."""
+    """Checks whether all steps of a dialect's files are meant to run; its reader says so."""
     plugins = dialects()
     return plugins.has(dialect) and bool(getattr(plugins.load(dialect), "reaches_all_steps", False))
 
@@ -95,10 +95,10 @@ def read_workflow(
     limits: MappingOf[str, float] | None = None,
     workflow: str = "",
 ) -> Reading:
-    """Reads a workflow file of any dialect; loading it runs nothing and fetches nothing.
+    """Reads a workflow file of any dialect; this runs and downloads nothing.
 
-    `limits` are the operator's for loops that have none of their own: `iterations`, and `time` in
-    seconds. `workflow` names one of a file that has several; without it such a file raises
+    `limits` are the operator's for loops without limits of their own: `iterations`, and `time` in
+    seconds. `workflow` chooses one of a file with several; without it such a file raises
     SeveralWorkflows.
     """
     library = _Library(files or NoFiles(), dialect, limits or {}, workflow)
@@ -112,7 +112,7 @@ def read_workflow(
 
 
 def several_workflows(names: list[str], chosen: str, span: Span) -> SeveralWorkflows:
-    """That a file has other workflows than the one that was asked for, or several unasked."""
+    """Makes the error that a file lacks the chosen workflow, or has several and none was chosen."""
     listed = ", ".join(map(repr, names[:_NAMED_MAX])) + ", ..." * (len(names) > _NAMED_MAX)
     message = f"there are {len(names)} workflows in this file: {listed}"
     if chosen:
@@ -124,7 +124,7 @@ def several_workflows(names: list[str], chosen: str, span: Span) -> SeveralWorkf
 
 
 class _Library:
-    """The workflow files of one reading: each is read once, and none may call itself."""
+    """The workflow files of one reading: each is read once, and a file may not call itself."""
 
     def __init__(
         self, files: SourceFiles, dialect: str, limits: MappingOf[str, float], chosen: str
@@ -189,7 +189,7 @@ class _Library:
         yield from () if self._dialect else self._plugins.names()[len(ours) :]
 
     def reader_of(self, document: Document) -> Reader:
-        """The first reader that knows a file, ours first; the others behind it are not imported."""
+        """Returns the first reader that knows a file, ours first; the others are not imported."""
         for name in self._names():
             if name not in self._readers:
                 make = cast("Callable[[], Reader]", self._plugins.load(name))
@@ -202,8 +202,8 @@ class _Library:
 class Files:
     """The files beside the one that is read. Every method raises InvalidWorkflow.
 
-    `path` is that of the file, `limits` are the operator's for loops that have none of their own;
-    `chosen` is the name of the workflow that is wanted of this file, where it may have several.
+    `path` is that of the file, `limits` are the operator's for loops without limits of their own.
+    `chosen` is the name of the chosen workflow, if the file may have several.
     """
 
     def __init__(self, library: _Library, base: str, chosen: str) -> None:
@@ -214,7 +214,7 @@ class Files:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there were too many files for `named` to look at all of them."""
+        """Checks whether there were too many files for `named` to search all of them."""
         return self._library.names.is_cut
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
@@ -231,24 +231,24 @@ class Files:
         return self._library.call(self.path, reference, span)
 
     def find(self, names: list[str] | tuple[str, ...]) -> str | None:
-        """Returns the reference of the nearest file with one of these names; None if none is."""
+        """Returns the reference of the nearest file with one of these names, or None."""
         return self._library.files.find(self.path, names)
 
     def named(self, name_of: Callable[[str, str], str], span: Span) -> Iterator[list[NamedFile]]:
         """Returns the files around that have names of their own, the nearest place first.
 
-        `name_of` finds the name in the text of a file, given its file name, too.
+        `name_of` finds the name in the text of a file; it also receives the file name.
         """
         return self._library.names.around(self.path, name_of, span)
 
 
 def reader_of(document: Document) -> Reader:
-    """The first reader that knows a file; raises InvalidWorkflow where none does."""
+    """Returns the first reader that knows a file; raises InvalidWorkflow if no reader does."""
     return _Library(NoFiles(), "", {}, "").reader_of(document)
 
 
 def files_beside(files: SourceFiles, file: str) -> Files:
-    """What a reader is given of the files beside a file."""
+    """Returns the files beside a file, for its reader."""
     return Files(_Library(files, "", {}, ""), files.real_path(file), "")
 
 

@@ -25,11 +25,11 @@ class NativeReader:
     editing = "whorl.wings.editor.native.changes:NativeChanges"
 
     def claims(self, document: Document) -> bool:
-        """Whether the file has `whorl` at its top."""
+        """Checks whether the file has `whorl` at its top."""
         return isinstance(document.root, Mapping) and "whorl" in document.root
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
+        """Reads a file into the IR; raises InvalidWorkflow with all errors of the file."""
         context = Context(document, files, kinds=KINDS)
         workflow = read_file(context)
         if workflow is not None and not context.diagnostics and _has_environment(workflow):
@@ -40,6 +40,6 @@ class NativeReader:
 
 
 def _has_environment(workflow: ir.Workflow) -> bool:
-    """Whether a command is given variables; most files have none."""
+    """Checks whether a command has variables; most files have none."""
     tasks = (node for _, node in walk(workflow.body) if isinstance(node, ir.Task))
     return any("env" in dict(node.inputs.entries) for node in tasks if node.kind == "run")

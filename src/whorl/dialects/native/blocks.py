@@ -1,4 +1,4 @@
-"""Steps in their order, and what holds them: a wrong step does not hide what is behind it."""
+"""Steps in their order, and their containers; a wrong step does not hide the steps after it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STATUSES = ("passed", *_ENDS, "any")
 class Kind:
     """A kind of step: its section of the table, the node that it is read as, and its fields.
 
-    Some attributes stand `inside` of one of the fields.
+    Some attributes are `inside` of one of the fields.
     """
 
     section: str
@@ -58,7 +58,7 @@ class Kind:
         self._needed = [name for name, default in attributes if default is MISSING]
 
     def make(self, context: Context, attributes: dict[str, Any]) -> Any:
-        """The node with these attributes; one that lacks something, which is told, is a stub."""
+        """Makes the node with these attributes, or a stub if one is missing, which is reported."""
         if "body" in self._needed:
             attributes.setdefault("body", ir.Block(()))
         forms.derive(context, self._derived, attributes)
@@ -67,14 +67,14 @@ class Kind:
         return self.node(**attributes)
 
     def write(self, context: Context, node: Any) -> dict[str, Any]:
-        """The step that is read as a node; raises CannotWriteError."""
+        """Returns the step that is read as this node; raises CannotWriteError."""
         if not isinstance(node, self.node):
             raise CannotWriteError(node)
         return forms.write_object(context, {**self.own, **COMMON} | self.own, node)
 
 
 def _stub(context: Context, attributes: dict[str, Any]) -> ir.Compute:
-    """A step that cannot be read: others may still refer to its name."""
+    """Makes a stub for a step that cannot be read: others may still refer to its name."""
     forms.derive(context, COMMON, attributes)
     kept = {name: attributes[name] for name in ("name", "place", "after")}
     return ir.Compute(value=ir.Constant(None), **kept)
@@ -119,7 +119,7 @@ class Steps(Form):
 
 
 class Options(forms.Object):
-    """What is said about a block beside its steps."""
+    """The options of a block beside its steps."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         options = super().read(context, value, at)
@@ -129,7 +129,7 @@ class Options(forms.Object):
         return self.of(context, value.body) or forms.OMIT
 
     def of(self, context: Context, block: ir.Block, *, is_open: bool = False) -> dict[str, Any]:
-        """What is to be said about a block."""
+        """Returns the options of a block that differ from the defaults."""
         usual = ir.Block((), open=is_open)
         return {
             name: field.form.write(context, getattr(block, name))
@@ -142,9 +142,9 @@ OPTIONS = Options("block", fields("block", None, ir.Block, "nodes"))
 
 
 class Body(Steps):
-    """Steps right in their place, or under `steps` with what else is said about them.
+    """Steps as the value itself, or under `steps` with the options of the block.
 
-    `slot` is the place of the block in a branch, `more` is what else can be said.
+    `slot` is the place of the block in a branch, `more` are further fields.
     """
 
     ref = "body"
@@ -163,7 +163,7 @@ class Body(Steps):
     def read_parts(
         self, context: Context, value: Value, at: Location, slot: str, owner: Location | None = None
     ) -> dict[str, Any]:
-        """Reads a block under `body`, and whatever is said beside its steps; nothing if wrong."""
+        """Reads a block under `body`, and the fields beside its steps; gives {} if it is wrong."""
         if slot:
             context = context.within(path=f"{context.around.path}@{slot}")
         if isinstance(value, Mapping) and "steps" in value:
@@ -185,7 +185,7 @@ class Body(Steps):
         return self.write_parts(context, value, {})
 
     def write_parts(self, context: Context, block: ir.Block, more: dict[str, Any]) -> Any:
-        """A block, with what is said beside its steps."""
+        """Writes a block, with the fields beside its steps."""
         steps = super().write(context, block)
         options = OPTIONS.of(context, block, is_open=self.is_open)
         more |= {"block": options} if options else {}
@@ -232,7 +232,7 @@ def _read_kind(context: Context, step: Value, attributes: dict[str, Any], at: Lo
 
 
 def kinds_of(kinds: Iterable[str], step: Mapping) -> list[str]:
-    """What a step does, by the fields that say so; one thing, unless it is wrong."""
+    """Returns the kinds of a step, by its fields; a correct step has one."""
     found = [name for name in kinds if name in step and name != "if"]
     # `if` alone is a field of every step; with `then` or `else` it is a step of its own.
     return [*found, "if"] if "then" in step or "else" in step else found
@@ -258,7 +258,7 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
 
 
 def _write_step(context: Context, node: ir.Node) -> dict[str, Any]:
-    """The shortest step that is read as a node."""
+    """Returns the shortest step that is read as a node."""
     for kind in context.kinds.values():
         with suppress(CannotWriteError):
             step: dict[str, Any] = kind.write(context, node)

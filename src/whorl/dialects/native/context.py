@@ -1,8 +1,8 @@
-"""A native file while it is read or written: what its parts share, where they stand, its values.
+"""The state of a native file while it is read or written: shared fields, places, values.
 
-In exact files an object with nothing but `expr` (and `in`, `library`), `literal`, `items` or
-`entries` says what a plain value cannot: a foreign expression, a constant with {{ }} in it, a list
-or an object of constants that the IR holds in parts, an object with computed or repeated keys.
+In exact files an object with nothing but `expr` (and `in`, `library`) is a foreign expression.
+`literal` is a constant with {{ }} in it, `items` a list of constants that the IR holds in parts.
+`entries` is such an object, or one with computed or repeated keys.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CannotWriteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What is looked at, for messages: its owner and field, and where the owner is named."""
+    """A place for messages: its owner and field, and where the owner is named."""
 
     owner: str
     field: str
@@ -63,7 +63,7 @@ NOWHERE = Location("", "", _WRITTEN)
 
 @dataclass(frozen=True, slots=True)
 class Enclosing:
-    """What is around a place: the step, its path and fields, the loops that `break` could end.
+    """The surroundings of a place: the step, its path and fields, the loops that `break` could end.
 
     `previous` is the step before, which a step waits for; `blocks` has the steps of the loop whose
     conditions are read, once they are known.
@@ -81,10 +81,10 @@ class Enclosing:
 class Context(ReadContext):
     """Everything that the forms of one workflow share, whether they read or write it.
 
-    `library` is where its expressions have their functions from. An `exact` file marks what plain
-    native text cannot say, and takes names and numbers as they are: converted files are such.
-    `local` are the names of the workflows that stand in the file itself, `calls` checks the calls
-    of them, `shared` is what they have from the file where they do not say it themselves.
+    `library` is the library of its expressions. An `exact` file, such as a converted one, marks
+    what plain native text cannot say, and takes names and numbers as they are. `local` are the
+    names of the workflows in the file itself, `calls` checks the calls of them, and `shared` are
+    the fields of the file that they use by default.
     """
 
     kinds: abc.Mapping[str, Any] = field(default_factory=dict)
@@ -99,15 +99,15 @@ class Context(ReadContext):
 
     @property
     def body(self) -> ir.Block:
-        """The steps of the loop around a condition."""
+        """Returns the steps of the loop around a condition."""
         return self.around.blocks[-1] if self.around.blocks else ir.Block(())
 
     def within(self, **changes: Any) -> Context:
-        """The same at another place of the workflow."""
+        """Returns the same context at another place of the workflow."""
         return replace(self, around=replace(self.around, **changes))
 
     def check_name(self, key: Scalar, what: str, allowed: Literal["plain", "dashed"]) -> None:
-        """Reports a name that an expression could not read, or that means something already."""
+        """Reports a name that an expression could not read, or that is reserved."""
         name = key.text
         if self.exact:
             return
@@ -123,13 +123,13 @@ class Context(ReadContext):
             self.report("W012", message, key.span, label="not a name", help=advice)
 
     def is_marked(self, value: Value) -> bool:
-        """Whether an object marks a value that plain text cannot say."""
+        """Checks whether an object marks a value that plain text cannot say."""
         if not self.exact or not isinstance(value, Mapping):
             return False
         return is_mark_of({entry.name for entry in value})
 
     def read_value(self, value: Value | None) -> ir.Value:
-        """Reads any JSON; texts with {{ }} become templates, whatever holds none a constant."""
+        """Reads any JSON: texts with {{ }} become templates, values without them constants."""
         return read_tree(value, self.read_text, read_mark=self._read_mark, folds=True)
 
     def read_text(self, scalar: Scalar) -> ir.Value:
@@ -141,14 +141,14 @@ class Context(ReadContext):
     def read_expression(
         self, scalar: Scalar, syntax: str = "jinja", library: str | None = None
     ) -> Expression:
-        """Reads a text as an expression, and remembers where it stands."""
+        """Reads a text as an expression, and remembers its place."""
         usual = self._library_of(syntax) if library is None else library
         expression = Expression(syntax, scalar.text, usual)
         self.places.remember(expression, scalar)
         return expression
 
     def _library_of(self, syntax: str) -> str:
-        """The library of an expression that does not name one: other syntaxes bring their own."""
+        """Returns the library of an expression that names none: other syntaxes bring their own."""
         return self.library if syntax in ("jinja", "template") else ""
 
     def _read_mark(self, value: Mapping) -> ir.Value | None:
@@ -173,7 +173,7 @@ class Context(ReadContext):
         return ir.Constant(None)
 
     def write_value(self, value: ir.Value) -> Any:
-        """A value as it is read: plain where that says the same, else marked."""
+        """Returns a value as it is written: plain if that reads as the same value, else marked."""
         match value:
             case ir.Constant() if self._is_plain(value.value):
                 return value.value
@@ -189,7 +189,7 @@ class Context(ReadContext):
         return self.write_marked(value)
 
     def _is_plain(self, value: Any) -> bool:
-        """Whether a JSON value would be read as the constant that it is."""
+        """Checks whether a JSON value would be read as the same constant."""
         if isinstance(value, str):
             return not is_template(value)
         if isinstance(value, dict):
@@ -198,7 +198,7 @@ class Context(ReadContext):
         return not isinstance(value, list) or all(map(self._is_plain, value))
 
     def write_marked(self, value: object) -> dict[str, Any]:
-        """A value as a mark, which says it exactly; raises CannotWriteError in a plain file."""
+        """Returns a value as a mark, which is exact; raises CannotWriteError in a plain file."""
         match value if self.exact else None:
             case Expression(syntax, source, library):
                 mark: dict[str, Any] = {"expr": source}
@@ -220,25 +220,25 @@ def _key(key: ir.Value) -> str | Expression:
 
 
 def is_template(text: str) -> bool:
-    """Whether a text holds anything that is not literal."""
+    """Checks whether a text holds anything that is not literal."""
     return any(mark in text for mark in ("{{", "{%", "{#"))
 
 
 def is_mark_of(keys: abc.Collection[str]) -> bool:
-    """Whether an object with these keys would be taken for a mark."""
+    """Checks whether an object with these keys would be read as a mark."""
     if len(keys) == 1:
         return next(iter(keys)) in ("expr", "literal", "items", "entries")
     return "expr" in keys and {"expr", "in", "library"}.issuperset(keys)
 
 
 def library_name(value: Value | None) -> str:
-    """The library that a field names; the functions that all have are of none."""
+    """Returns the library that a field names, or "" for the core."""
     text = value.text if isinstance(value, Scalar) else ""
     return "" if text == CORE else text
 
 
 def read_result(name: str, part: str = "") -> Expression:
-    """The expression that reads the result of a step, or a part of it such as `.stdout`."""
+    """Returns the expression that reads the result of a step, or a part of it such as `.stdout`."""
     if re.fullmatch(NAMES["plain"], name):
         return Expression("jinja", name + part)
     # A name with a dash is a subtraction in Jinja; a plain path can spell it.
@@ -246,7 +246,7 @@ def read_result(name: str, part: str = "") -> Expression:
 
 
 def as_source(value: Any) -> Value:
-    """A JSON value as the reader of a file would give it."""
+    """Returns a JSON value as the reader of a file would give it."""
     if isinstance(value, dict):
         entries = (Entry(Scalar(key, _WRITTEN), as_source(part)) for key, part in value.items())
         return Mapping(tuple(entries), _WRITTEN)
@@ -256,12 +256,12 @@ def as_source(value: Any) -> Value:
 
 
 def is_same(part: object, other: object) -> bool:
-    """Whether two parts of the IR are equal, numbers and truth values told apart."""
+    """Checks whether two parts of the IR are equal; numbers and booleans are different."""
     return part == other and repr(part) == repr(other)
 
 
 def shown(value: Value) -> str:
-    """What a value is, for a message: a scalar as it is written, else its kind."""
+    """Returns a value for a message: a scalar as it is written, else its kind."""
     if isinstance(value, Scalar) or len(value):
         return fields.shown(value)
     return "an empty object" if isinstance(value, Mapping) else "an empty list"

@@ -1,7 +1,7 @@
-"""What a field can hold: each form checks and reads a value, writes it, and tells editors of it.
+"""The forms of fields: each form checks and reads a value, writes it, and describes it to editors.
 
-There are forms of numbers, of texts, of lists and objects; the fields of an object know their
-place in the IR.
+There are forms of numbers, of texts, of lists and objects; the fields of an object know their place
+in the IR.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ MARKED: dict[str, Json] = {"$ref": "#/$defs/marked"}
 
 
 class Form:
-    """What a field can hold; this one is for scalars.
+    """The form of a field; this one is for scalars.
 
-    `words` say what is expected. In exact files a `marked` form takes marked values as well.
-    Messages do not mention a `rare` one. What a form with `gives_value` reads is a value of the IR.
-    `is_limit` says that a number out of bounds is reported as a limit out of range.
-    `shape` is the kind of value that it takes, `json` its schema in plain files, `ref` where
-    editors find that.
+    `words` describe the expected value. In exact files a `marked` form takes marked values as well.
+    Messages do not mention a `rare` one. A form with `gives_value` reads a value of the IR. With
+    `is_limit`, a number out of bounds is reported as a limit out of range. `shape` is the kind of
+    value that it takes, `json` its schema in plain files, `ref` the place of that schema for
+    editors.
     """
 
     words = ""
@@ -62,11 +62,11 @@ class Form:
     json: dict[str, Json] = {}  # noqa: RUF012
 
     def options(self) -> tuple[Form, ...]:
-        """The form, or those that it is one of."""
+        """Returns the form, or its alternatives."""
         return (self,)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        """Reads a value; None where it is wrong, which is reported."""
+        """Reads a value; returns None if it is wrong, which is reported."""
         if self.marked and context.is_marked(value):
             return context.read_value(value)
         taken = self.take(context, value, at) if isinstance(value, self.shape) else WRONG
@@ -76,15 +76,15 @@ class Form:
         return taken
 
     def take(self, context: Context, value: Any, at: Location) -> Any:
-        """What a value of the shape stands for, or WRONG; None where that was reported."""
+        """Returns the meaning of a value of the shape, or WRONG; None if an error was reported."""
         return self.parse(context, value)
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        """What a scalar stands for, or WRONG."""
+        """Returns the meaning of a scalar, or WRONG."""
         return WRONG
 
     def write(self, context: Context, value: Any) -> Any:
-        """What is read as this part of the IR; raises CannotWriteError."""
+        """Returns the value to write for a part of the IR; raises CannotWriteError."""
         written = self.print(context, value)
         if written is not WRONG:
             scalar = as_source(written)
@@ -95,7 +95,7 @@ class Form:
         return context.write_marked(value)
 
     def print(self, context: Context, value: Any) -> Any:
-        """The scalar that may stand for a part of the IR, or WRONG."""
+        """Returns the scalar that may be written for a part of the IR, or WRONG."""
         written = getattr(value, "source", getattr(value, "value", value))
         return written if isinstance(written, str | int | float) else WRONG
 
@@ -105,12 +105,12 @@ class Form:
         return {"anyOf": [self.own_schema(), MARKED]} if self.marked else self.own_schema()
 
     def own_schema(self) -> dict[str, Json]:
-        """The JSON Schema of what it takes in plain files."""
+        """Returns the JSON Schema of the values that it takes in plain files."""
         return dict(self.json)
 
 
 class Text(Form):
-    """A text; where it is `needed`, one that holds more than spaces."""
+    """A text; if it is `needed`, one that holds more than spaces."""
 
     def __init__(self, words: str = "a text", *, needed: bool = False) -> None:
         self.words, self.needed = words, needed
@@ -149,7 +149,7 @@ class Condition(Form):
 
 
 class Computed(Text):
-    """What must be computed to be of use: a bare text is an expression here, too."""
+    """A computed value: a bare text is also an expression here."""
 
     marked = True
     gives_value = True
@@ -169,7 +169,7 @@ class Computed(Text):
 
 
 class Boolean(Form):
-    """True or false, or with `is_flag` nothing, which means true."""
+    """True or false; with `is_flag` also an empty value, which means true."""
 
     def __init__(self, *, is_flag: bool = False) -> None:
         self.words = "true or false, or nothing" if is_flag else "true or false"
@@ -231,7 +231,7 @@ class Raw(Anything):
 
 
 class OneOf(Form):
-    """Any of several forms, which are told apart by the kind of value; short ones come first."""
+    """Alternatives, of which the kind of value selects one; short ones come first."""
 
     def __init__(self, *forms: Form) -> None:
         self.forms = forms
@@ -239,7 +239,7 @@ class OneOf(Form):
         self._options = tuple(option for form in forms for option in form.options())
 
     def options(self) -> tuple[Form, ...]:
-        """All forms, also those inside of others."""
+        """Returns all forms, also those inside of others."""
         return self._options
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -288,12 +288,12 @@ def report_wrong(context: Context, value: Value, form: Form, at: Location) -> No
 
 
 def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:
-    """Whether what was written is read as a part of the IR."""
+    """Checks whether a written value is read as a part of the IR."""
     return is_read(context, form.read(context, as_source(written), NOWHERE), value)
 
 
 def is_read(context: Context, result: object, value: object) -> bool:
-    """Whether a part of the IR was read without any complaint, which is forgotten."""
+    """Checks whether a part of the IR was read without diagnostics, and clears them."""
     is_right = not context.diagnostics and is_same(result, value)
     context.diagnostics.clear()
     return is_right
@@ -306,7 +306,7 @@ _UNITS = (("h", 3_600), ("m", 60), ("s", 1))
 
 
 class Number(Form):
-    """A number within bounds; with `template` a text with {{ }} may stand in its place."""
+    """A number within bounds; with `template`, a text with {{ }} is also allowed."""
 
     def __init__(
         self, low: float | None = None, high: float | None = None, *,
@@ -344,9 +344,9 @@ class Number(Form):
 
 
 class Duration(Form):
-    """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place.
+    """A duration such as 5s, in seconds; `template` also allows a text with {{ }}.
 
-    With `is_delay` it is a value of the IR, and none is no delay at all.
+    With `is_delay` it is a value of the IR, and an empty one means no delay.
     """
 
     words = "a duration such as 250ms, 5s, 10m, 1h30m or PT5S"
@@ -384,7 +384,7 @@ class Count(Form):
 
 
 def seconds_of(context: Context, scalar: Scalar) -> Any:
-    """The seconds that a scalar stands for, or WRONG."""
+    """Returns the seconds that a scalar means, or WRONG."""
     if context.exact and number_of(scalar) is not None:
         return scalar.value
     try:
@@ -394,7 +394,7 @@ def seconds_of(context: Context, scalar: Scalar) -> Any:
 
 
 def duration_text(seconds: float) -> str | float:
-    """Seconds as 90s, 1h30m or 250ms; the number itself where no such text is exact."""
+    """Returns seconds as 90s, 1h30m or 250ms; the number itself if no such text is exact."""
     if isinstance(seconds, int) or not 0 <= seconds <= 1e12:
         return seconds
     text, rest = "", int(seconds)
@@ -420,10 +420,10 @@ OMIT: Any = object()
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Field:
-    """A field: what it holds, one line about it for people, and the attribute of the IR it says.
+    """A field: its form, one line about it for people, and its attribute in the IR.
 
     The attribute `inputs.NAME` is an input of a task. Only converted files need a `rare` field, so
-    messages do not mention it. Another field says the same as one that is read only.
+    messages do not mention it. A read-only field is never written: another field means the same.
     """
 
     form: Form
@@ -439,7 +439,7 @@ FieldTable = dict[str, Field]
 
 
 class Object(Form):
-    """An object of known fields; without `make` it reads attributes of what it stands in."""
+    """An object of known fields; without `make` it reads attributes of the object around it."""
 
     shape = Mapping
 
@@ -458,7 +458,7 @@ class Object(Form):
         return attributes if self.make is None else self.build(context, attributes)
 
     def build(self, context: Context, attributes: dict[str, Any]) -> Any:
-        """The part of the IR that has these attributes; None where it lacks one."""
+        """Makes the part of the IR that has these attributes; None if it lacks one."""
         assert self.make is not None
         derive(context, self.fields, attributes)
         needed = [name for name, default in defaults(self.make).items() if default is MISSING]
@@ -472,7 +472,7 @@ class Object(Form):
 
 
 class Short(OneOf):
-    """An object, or right in its place the field of it that says most."""
+    """An object, or the value of its main field alone."""
 
     def __init__(self, name: str, long: Object, form: Form | None = None) -> None:
         super().__init__(form or long.fields[name].form, long)
@@ -554,15 +554,15 @@ class Texts(OneOf):
 
 
 def one_or_list(items: abc.Sequence[Any]) -> Any:
-    """A list as people write it: one item stands alone."""
+    """Returns a list as people write it: a single item is written alone."""
     return items[0] if len(items) == 1 else list(items)
 
 
 class MapOf(Form):
     """An object whose keys the author chooses: names for expressions, names, or any texts.
 
-    It is read as pairs, or as whatever `make` makes of a name and a value, which cannot be marked;
-    a wrong value, which is told, is left out or taken for another one.
+    It is read as pairs, or as the results of `make` for each name and value, which cannot be
+    marked. A wrong value is reported, and left out or replaced.
     """
 
     shape = Mapping
@@ -626,9 +626,9 @@ class FieldsOf(MapOf):
 def read_object(
     context: Context, value: Mapping, table: FieldTable, at: Location
 ) -> dict[str, Any]:
-    """Reads the fields of an object into attributes; what is unknown, wrong or missing is told.
+    """Reads the fields of an object into attributes; reports unknown, wrong and missing ones.
 
-    Steps come first: what stands beside them may speak of them. `block` says more about them.
+    Steps are read first, since other fields may refer to them; `block` holds their options.
     """
     attributes: dict[str, Any] = {}
     for entry in sorted(value, key=lambda entry: entry.name != "steps"):
@@ -665,14 +665,14 @@ def _read_field(context: Context, entry: Entry, field: Field, at: Location) -> d
 
 
 def derive(context: Context, table: FieldTable, attributes: dict[str, Any]) -> None:
-    """Adds the attributes that follow from others where a file does not say them."""
+    """Adds the attributes that follow from others if a file does not have them."""
     for field in table.values():
         if field.derive is not None and field.attribute not in attributes:
             attributes[field.attribute] = field.derive(context, attributes)
 
 
 def write_object(context: Context, table: FieldTable, item: Any) -> dict[str, Any]:
-    """The fields that say what a part of the IR is, but for those that it has by default."""
+    """Returns the fields to write for a part of the IR, except those with default values."""
     maker: Any = type(item)
     usual = dict(defaults(maker))
     attributes = {name: getattr(item, name) for name in usual}
@@ -691,7 +691,7 @@ def write_object(context: Context, table: FieldTable, item: Any) -> dict[str, An
 
 @cache
 def defaults(maker: Any) -> dict[str, Any]:
-    """The attributes of a class of the IR with their defaults, but for the place in the text."""
+    """Returns the attributes of a class of the IR with their defaults, without its place."""
     return {item.name: item.default for item in fields(maker) if item.name != "place"}
 
 
@@ -702,7 +702,7 @@ def report_unknown(context: Context, entry: Entry, table: FieldTable, at: Locati
 
 
 def shown_names(table: FieldTable) -> list[str]:
-    """The names of the fields that people write."""
+    """Returns the names of the fields that people write."""
     return [name for name, field in table.items() if not field.rare]
 
 

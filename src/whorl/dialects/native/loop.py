@@ -71,13 +71,13 @@ class Subject(forms.Form):
 
 
 def result_text(node: ir.Node) -> ir.Value:
-    """The text of a node's result."""
+    """Returns the text of a node's result."""
     part = _TEXTS.get(node.kind, "") if isinstance(node, ir.Task) else ""
     return read_result(node.name, part)
 
 
 def last_with_result(block: ir.Block) -> ir.Node | None:
-    """The last step that has a result, or the last step at all."""
+    """Returns the last step that has a result, or the last step at all."""
     loud = [node for node in block.nodes if not isinstance(node, _SILENT)]
     return next(reversed(loud or block.nodes), None)
 
@@ -121,12 +121,12 @@ class _Score(Object):
 
 
 def _is_share(context: Context, at_least: float | None) -> bool:
-    """A threshold from 0 to 1 means that scale; a model that answers 20 has not answered."""
+    """Checks whether a threshold is from 0 to 1: then an answer such as 20 is invalid."""
     return at_least is not None and 0 < at_least <= 1 and not context.exact
 
 
 class _Judge(Object):
-    """A question to a model: it is an instruction, so no step may put words into it."""
+    """A question to a model. It is an instruction, so steps may not put words into it."""
 
     def build(self, context: Context, attributes: dict[str, Any]) -> Any:
         question, read = attributes.get("question"), set()
@@ -171,7 +171,7 @@ class _Case(forms.Text):
 
 
 class Until(forms.Form):
-    """A condition; a list is met when any one of it is."""
+    """A condition; a list is met if any of its conditions is."""
 
     words = "a condition"
     shape = object
@@ -248,7 +248,7 @@ TAKES = ("last", "best", "first", "all")
 
 
 class Repeat(Object):
-    """The fields of a loop: they stand in the loop, and know its steps."""
+    """The fields of a loop; they see its steps."""
 
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
         attributes = super().take(inside(context), value, at)
@@ -266,7 +266,7 @@ class Repeat(Object):
 
 
 def inside(context: Context) -> Context:
-    """The place of the steps of a loop."""
+    """Returns the place of the steps of a loop."""
     return context.within(loops=(*context.around.loops, context.around.step), blocks=[])
 
 
@@ -274,7 +274,7 @@ _PAIR = {"first", "then"}
 
 
 class Carried(forms.Anything):
-    """A value for the next iteration; {first, then} tells the first one apart."""
+    """A value for the next iteration; {first, then} gives the first one another value."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping) or not _PAIR & {entry.name for entry in value}:
@@ -315,7 +315,7 @@ class Collected(forms.Anything):
 
 
 class _Failure(forms.OneOf):
-    """What happens when an iteration fails; the object says more in converted files."""
+    """What happens when an iteration fails; the object has more fields in converted files."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         action = super().read(context, value, at)
@@ -333,7 +333,7 @@ class _Failure(forms.OneOf):
 
 
 def _facts(context: Context, attributes: Attributes) -> tuple[tuple[str, str], ...]:
-    """What the engine tells an iteration, as far as anything in the loop asks for it."""
+    """Returns the facts that an iteration receives: those that expressions in the loop use."""
     own = {name: attributes[name] for name in attributes if name in defaults(ir.Loop)}
     loop = ir.Loop(**{"name": "", **own})
     named = context.names.in_block(loop.body) | context.names.in_values(inner_values(loop))

@@ -1,7 +1,7 @@
-"""Shell scripts with values in them, read: each {{ }} becomes a variable, never text of a script.
+"""Reads shell scripts with values: each {{ }} becomes a variable, never text of a script.
 
-The shell is followed just far enough to know how a variable is expanded at each place. A mistake
-in that could only leave a variable unexpanded or split into words: values are never in the script.
+The shell is followed just far enough to know how a variable is expanded at each place. A mistake in
+that could only leave a variable unexpanded or split into words: values are never in the script.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ QUOTE = "\0"
 
 @dataclass(slots=True)
 class Heredoc:
-    """A here-document whose lines are to come; `reader` takes them for code."""
+    """A here-document whose lines are to come; `reader` would run them as code."""
 
     word: str
     dashed: bool
@@ -82,14 +82,14 @@ class Command:
     redirects: str = ""
 
     def named(self) -> list[str]:
-        """The complete words from the name of the command on."""
+        """Returns the complete words from the name of the command on."""
         for at, word in enumerate(self.words):
             if word not in _LEADING and not _ASSIGNMENT.match(word):
                 return self.words[at:]
         return []
 
     def held(self, word: str) -> set[str]:
-        """The variables that hold a value because of the last word."""
+        """Returns the variables that hold a value because of the last word."""
         names, is_value = self.named(), VALUE in word or ("$" in word and self.has_value)
         first = names[0] if names else ""
         if assigned := _ASSIGNMENT.match(word):
@@ -113,9 +113,9 @@ class Context:
 
 
 def steered_by_options(words: Sequence[str]) -> str:
-    """The program that would take a value behind these words for an option; empty: there is none.
+    """Returns the program that could take a value after these words for an option, or "".
 
-    Behind `--` there are no options.
+    After `--` there are no options.
     """
     words = started(words)
     program = _STEERED.fullmatch(words[0]) if words else None
@@ -123,7 +123,7 @@ def steered_by_options(words: Sequence[str]) -> str:
 
 
 def steered_values(argv: Sequence[ir.Value]) -> list[Json]:
-    """The places of values in a list of arguments that its program could take for options."""
+    """Returns the indexes of values in an argument list that its program could take for options."""
     found: list[Json] = []
     words: list[str] = []
     for index, item in enumerate(argv):
@@ -136,7 +136,7 @@ def steered_values(argv: Sequence[ir.Value]) -> list[Json]:
 
 
 def evaluation(command: Command, rest: str) -> str:
-    """Why a value in a command would be taken for code, although it comes from a variable.
+    """Returns why a value in a command would run as code, although it comes from a variable.
 
     `rest` is what follows the value; the result is empty if it is only a word.
     """
@@ -200,7 +200,7 @@ class Script:
 
 
 def expression_end(source: str, at: int) -> int | None:
-    """Finds the end of the `}}` that closes an expression, quotes and brackets in it aside."""
+    """Finds the end of the `}}` that closes an expression; skips quotes and brackets in it."""
     open_brackets: list[str] = []
     for token in _TOKEN.finditer(source, at):
         mark = token[0]
@@ -241,7 +241,7 @@ _REFUSED = {
 
 
 def read_script(source: str, holding: Set[str] = frozenset()) -> Script:
-    """Puts a variable in the place of each {{ }} of a script; others may be `holding` some."""
+    """Replaces each {{ }} of a script by a variable; variables in `holding` already have values."""
     return _Scanner(source, holding).scan()
 
 
@@ -295,7 +295,7 @@ class _Scanner:
         self._copy(count)
 
     def _spell(self, text: str) -> None:
-        """A quoted part belongs to the word of the command that it stands in."""
+        """Adds a quoted part to the word of the command that contains it."""
         for context in reversed(self.stack):
             if context.kind in _COMMANDS:
                 context.command.word += text
@@ -309,7 +309,7 @@ class _Scanner:
             self.script.faults.append(Fault(message, offset, length, help_text))
 
     def _place(self) -> None:
-        """Puts a variable in the place of a value."""
+        """Replaces a value by a variable."""
         start, end = self.at, expression_end(self.source, self.at + 2)
         self.places += 1
         if end is None or self.places > PLACES_MAX:
@@ -333,7 +333,7 @@ class _Scanner:
         self.at = end
 
     def _mark(self) -> None:
-        """Remembers that a value stands in the commands around this place."""
+        """Records that the commands around this place have a value."""
         self._spell(VALUE)
         for context in self.stack:
             command = context.command
@@ -341,7 +341,7 @@ class _Scanner:
             command.is_fed = command.is_fed or command.redirects == "<"
 
     def _steered(self) -> str:
-        """The program that would take a value for an option, which begins a word of its own."""
+        """Returns the program that could take a value, a word of its own, for an option, or ""."""
         if self.context.kind not in (*_COMMANDS, "single", "double"):
             return ""
         command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
@@ -360,7 +360,7 @@ class _Scanner:
         return ""
 
     def _evaluated(self, end: int) -> str:
-        """Who would run the value before `end`, in its command or in one around that."""
+        """Returns why the value before `end` would run as code, in its command or one around it."""
         rest = self.source[end:]
         for context in reversed(self.stack):
             if context.document and context.document.reader:
@@ -407,7 +407,7 @@ class _Scanner:
         return self.at > 0 and self.source[self.at - 1] in marks
 
     def _end_word(self, command: Command) -> list[str]:
-        """The words of a command from its name on."""
+        """Ends the present word; returns the words of the command from its name on."""
         word, command.word = command.word.replace(QUOTE, ""), ""
         if word and not command.redirects:
             command.words.append(word)
@@ -417,7 +417,7 @@ class _Scanner:
         return command.named()
 
     def _end_command(self, command: Command) -> None:
-        """What reads a value for code is a fault."""
+        """Ends a command; reports a fault if its program would run its input as code."""
         reader = input_reader(self._end_word(command))
         if reader and command.is_fed and self.has_values:
             self._fault(f"{reader!r} would run the value as code", command.start, 1, ADVICE)
@@ -497,7 +497,7 @@ class _Scanner:
         self._close_heredoc(document)
 
     def _close_heredoc(self, document: Heredoc) -> None:
-        """At the start of a line: ends the here-document if this is its end word."""
+        """Ends the here-document if the line that starts here is its end word."""
         end = self.source.find("\n", self.at)
         line = self.source[self.at : end if end >= 0 else len(self.source)]
         if (line.lstrip("\t") if document.dashed else line) == document.word:
@@ -555,7 +555,7 @@ def check_environment(context: context.Context, workflow: ir.Workflow) -> None:
 
 
 def _scripts(inputs: dict[str, ir.Value]) -> Iterator[str]:
-    """What a shell reads of a command: its script, or the words of `[sh, -c, ...]`."""
+    """Returns the scripts of a command: its script, or the words of `[sh, -c, ...]`."""
     script, argv = inputs.get("script"), inputs.get("argv")
     if isinstance(script, ir.Constant):
         yield str(script.value)

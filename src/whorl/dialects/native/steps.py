@@ -57,7 +57,7 @@ class Called(forms.Text):
 
 
 def _check_inputs(context: Context, key: str, reading: Reading | None = None) -> None:
-    """Reports what a call does not give to a workflow, and what that does not take."""
+    """Reports the inputs that a call lacks, and those that the called workflow does not take."""
     given_in, span = context.around.fields, context.places.node(context.around.path)
     workflow = context.workflows.get(key)
     if context.exact or workflow is None or given_in is None or span is None:
@@ -73,7 +73,7 @@ def _check_inputs(context: Context, key: str, reading: Reading | None = None) ->
 
 
 class ItemName(forms.Text):
-    """What an item or its number is called."""
+    """The name of an item or of its number."""
 
     def take(self, context: Context, value: Scalar, at: Location) -> Any:
         name = super().take(context, value, at)
@@ -175,7 +175,7 @@ class IfKind(Kind):
 
 
 class On(forms.Condition):
-    """What `choose` looks at, as a text: 1 fits the case '1', true fits 'true'."""
+    """The subject of `choose`, as a text: 1 fits the case '1', true fits 'true'."""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         bare = super().parse(context, scalar)
@@ -222,19 +222,19 @@ class CaseOf(Body):
 
 
 class DefaultCase(CaseOf):
-    """The steps that are taken where no case fits."""
+    """The steps that run if no case fits."""
 
     words = "steps by name"
     ref = "body"
 
 
 def _equals(context: Context, attributes: Attributes) -> ir.Value | None:
-    """A case is taken by its name, unless it says when."""
+    """Returns the value that selects a case: its name, unless it has `when`."""
     return None if attributes.get("when") is not None else ir.Constant(attributes["name"])
 
 
 class Choose(forms.Object):
-    """What `choose` holds: what is looked at, the cases, and the steps where none fits."""
+    """The content of `choose`: the subject, the cases, and the steps if no case fits."""
 
     ref = "choose"
 
@@ -257,7 +257,7 @@ def _kind(
     inside: forms.FieldTable | None = None,
     **own: forms.Form,
 ) -> Kind:
-    """A kind of step that its fields say all about, some of them `inside` of one."""
+    """Makes a kind of step that its fields describe fully, some of them `inside` of one."""
     attributes = [field.attribute for field in (inside or {}).values()]
     return Kind(name, node, fields(name, own, node, *NODE, *attributes), inside or {})
 

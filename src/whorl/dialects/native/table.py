@@ -1,4 +1,4 @@
-"""The native format as one table: the rows that tell of its fields, those of each section."""
+"""The native format as one table: the rows that describe its fields, those of each section."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ _BY_TYPE: dict[str, forms.Form] = {
 
 
 def _sections() -> tuple[dict[str, str], dict[str, list[list[str]]]]:
-    """What the heading of each section says, and its rows."""
+    """Returns the heading text of each section, and its rows."""
     docs: dict[str, str] = {}
     rows: dict[str, list[list[str]]] = defaultdict(list)
     joined = re.sub(r"\n +", " ", TABLE)
@@ -387,9 +387,9 @@ def fields(
     *without: str,
     **derive: Derive,
 ) -> FieldTable:
-    """The fields of a section of the table, and one for each other attribute of a class.
+    """Returns the fields of a section of the table, and one for each other attribute of a class.
 
-    `own` are forms that the section has beside the common ones; what a field is by default may be
+    `own` are forms that the section has beside the common ones; the default of a field may be
     derived from others.
     """
     table: FieldTable = {}
@@ -419,7 +419,7 @@ def _plain_form(words: str) -> forms.Form:
 
 
 def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
-    """A rare field for each attribute of a class that no other one says."""
+    """Returns a rare field for each attribute of a class that has no other field."""
     excluded = {field.attribute for field in table.values()} | {"place", *without}
     rest: FieldTable = {}
     for attribute in attributes_of(maker):

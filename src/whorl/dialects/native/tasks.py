@@ -74,7 +74,7 @@ class Returns(Form):
 
 
 def returns_schema() -> Json:
-    """The JSON Schema of what can be written as the type of an answer."""
+    """Returns the JSON Schema of what can be written as the type of an answer."""
     words: list[Json] = [f"{word}{mark}" for word in TYPES for mark in ("", "?")]
     own: Json = {"$ref": "#/$defs/returns"}
     parts: list[tuple[str, Json]] = [
@@ -90,7 +90,7 @@ def returns_schema() -> Json:
 
 
 def _schema(context: Context, value: Value, words: str) -> Json:
-    """The JSON Schema of a type; what is none is reported."""
+    """Returns the JSON Schema of a type; reports an invalid type."""
     match value:
         case Scalar() if _is_type(value):
             return dict(TYPES[_word(value)])
@@ -120,7 +120,7 @@ def _schema(context: Context, value: Value, words: str) -> Json:
 
 
 def _short(schema: Any) -> Any:
-    """The short form that a JSON Schema probably has."""
+    """Returns the short form that a JSON Schema probably has."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     if not isinstance(schema, dict):
         return schema
@@ -158,9 +158,9 @@ def _is_enum(value: Mapping) -> bool:
 
 
 def _is_keywords(value: Mapping) -> bool:
-    """Whether an object is JSON Schema itself: a known type, and nothing but its keywords.
+    """Checks whether an object is JSON Schema itself: a known type, and only its keywords.
 
-    Fields may have the names of keywords, too: where all of them are types, that is what they are.
+    A field may also have the name of a keyword: if all values are types, they are fields.
     """
     if not _is_type(value.get("type")) or any(entry.name not in _KEYWORDS for entry in value):
         return False
@@ -173,7 +173,7 @@ _ITERATIONS = {"previous": 0, "best": 0, "history": 1}
 
 
 class PromptFile(forms.Object):
-    """A prompt in a file of its own, which is read as if it stood in the workflow."""
+    """A prompt in a file of its own, which is read as if it were in the workflow."""
 
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
         named, written = super().take(context, value, at), value.get("file")
@@ -195,7 +195,7 @@ class PromptFile(forms.Object):
 
 
 class Prompt(OneOf):
-    """A prompt: right in its place, or in a file."""
+    """A prompt: a text, or a file."""
 
     gives_value = True
 
@@ -248,7 +248,7 @@ class Command(OneOf):
 
 
 def _with_values(script: str, variables: ir.Fields) -> str:
-    """A script with {{ }} for its variables, found by reading the result again."""
+    """Returns a script with {{ }} for its variables, checked by reading the result again."""
     from whorl.dialects.native.shell import BARE, QUOTED, read_script
 
     text = script
@@ -272,9 +272,9 @@ _COMMANDS = ("argv", "steered", "script", "variables")
 
 @dataclass(eq=False, repr=False)
 class TaskKind(Kind):
-    """A kind of task, whose inputs are fields of the step or stand `inside` of one of them.
+    """A kind of task, whose inputs are fields of the step or `inside` of one of them.
 
-    `task` is what the engine calls it.
+    `task` is its name in the engine.
     """
 
     task: str = ""
@@ -296,7 +296,7 @@ class TaskKind(Kind):
         return super().make(context, rest)
 
     def write(self, context: Context, node: Any) -> dict[str, Any]:
-        """A task as the step of its kind, if that is read as just this task."""
+        """Returns a task as the step of its kind, if that is read as just this task."""
         if not isinstance(node, ir.Task) or node.kind != self.task:
             raise CannotWriteError(node)
         entries, step = list(node.inputs.entries), {}
@@ -364,7 +364,7 @@ ANY_TASK = Kind("~task", ir.Task, {**fields("~task", _TASK_FORMS), **_OTHERS})
 
 
 def let_read_codes_pass(workflow: ir.Workflow, names: Names) -> ir.Workflow:
-    """The workflow with `check: false` at each command whose exit code an expression reads."""
+    """Sets `check: false` at each command whose exit code an expression reads."""
     if not any(_decides(node) for _, node in walk(workflow.body)):
         return workflow
     read: set[int] = set()
@@ -385,14 +385,14 @@ def let_read_codes_pass(workflow: ir.Workflow, names: Names) -> ir.Workflow:
 
 
 def _decides(node: ir.Node) -> bool:
-    """Whether a node is a command whose author leaves it to the file what its code means."""
+    """Checks whether a node is a command without `check`; then reading its exit code decides."""
     if not isinstance(node, ir.Task) or node.kind != "run":
         return False
     return "check" not in dict(node.inputs.entries)
 
 
 def steps_read(view: View, name: NameUse) -> tuple[ir.Loop | None, list[tuple[ir.Node, int]]]:
-    """The steps that a name and its path read, each in the result of the one before.
+    """Returns the steps that a name and its path read, each in the result of the one before.
 
     Each has the index of its token: 0 is the name, 1 the first key of its path. What is read of
     iterations comes with their loop.

@@ -51,7 +51,7 @@ _ACCEPTED: dict[str, type | tuple[type, ...]] = {
 
 
 def read_file(context: Context, *, is_checked: bool = True) -> ir.Workflow:
-    """Reads a native file, with the workflows that stand in it, and checks them."""
+    """Reads a native file, with the workflows in it, and checks them."""
     root = context.root
     local = root.get("workflows")
     context.local |= {entry.name for entry in local} if isinstance(local, Mapping) else set()
@@ -95,7 +95,7 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
 
 
 class Port(forms.Object):
-    """An input: its type, what it is without being given, and what it is for."""
+    """An input: its type, its default, and its description."""
 
     def build(self, context: Context, attributes: dict[str, Any]) -> Any:
         kind = attributes.pop("type", "any")
@@ -163,7 +163,7 @@ def _outputs(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Va
 
 
 def _hidden(context: Context, attributes: Attributes) -> tuple[str, ...]:
-    """A secure step that is only the last one gives its output to nobody who looks on."""
+    """Returns the last step if its output is the workflow's and secure; viewers do not see it."""
     last = last_with_result(attributes["body"])
     if last is None or attributes["outputs"] != _outputs(context, attributes):
         return ()
@@ -171,7 +171,7 @@ def _hidden(context: Context, attributes: Attributes) -> tuple[str, ...]:
 
 
 def defaults_of(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Fields], ...]:
-    """`model` and `system` hold for all questions; judges share the model."""
+    """Returns the defaults of all questions, `model` and `system`; judges share the model."""
     inputs = {name: attributes.get(f"inputs.{name}") for name in ("model", "system")}
     ask = [(name, value) for name, value in inputs.items() if value is not None]
     judge = [entry for entry in ask if entry[0] == "model"]
@@ -180,7 +180,7 @@ def defaults_of(context: Context, attributes: Attributes) -> tuple[tuple[str, ir
 
 
 def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
-    """A name means one thing: an input, a variable, a step, or what a step tells those inside."""
+    """Reports each name with two meanings: an input, a variable, a step, or a value in steps."""
     steps = {name for name, _ in names_given(body)}
     sets = {name for _, node in walk(body) if isinstance(node, ir.Assign) for name, _ in node.sets}
     inputs = root.get("inputs")
@@ -207,7 +207,7 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
 
 
 def _names_inside(node: ir.Node) -> dict[str, str]:
-    """What the names are that a loop or a list gives to its steps, or that stand beside theirs."""
+    """Describes the names that a loop or a list gives to its steps, or that are beside theirs."""
     if isinstance(node, ir.ForEach):
         return {node.index_name: "the number of the item", node.item_name: "the item"}
     if not isinstance(node, ir.Loop):
@@ -217,7 +217,7 @@ def _names_inside(node: ir.Node) -> dict[str, str]:
 
 
 class Workflows(forms.MapOf):
-    """Workflows that stand in the file that calls them."""
+    """Workflows in the file that calls them."""
 
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
         read: list[tuple[Context, ir.Workflow]] = []
@@ -302,7 +302,7 @@ _MARKED: Json = {
 
 
 def native_schema() -> dict[str, Json]:
-    """The schema of a native file, draft 2020-12; every field has a description."""
+    """Returns the schema of a native file, draft 2020-12; every field has a description."""
     steps: Json = {"$ref": "#/$defs/steps"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""Workflows of any dialect as native files that people go on with."""
+"""Writes workflows of any dialect as native files that people can edit."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _NO_DOCUMENT = Document(Mapping((), Span("", 1, 1)), (), "", "")
 def convert(
     workflow: ir.Workflow, sources: abc.Mapping[str, str], file: str
 ) -> tuple[str, list[str]]:
-    """A workflow as a native file for people, and the secret inputs whose values it has not.
+    """Returns a workflow as a native file, and the secret inputs whose values were left out.
 
-    A reader takes such values from other files, too, which are better guarded than this one will
-    be. The inputs of workflows that it calls are told as `WORKFLOW: INPUT`.
+    A reader takes such values from other files, which are better protected than this one will be.
+    For called workflows, the inputs are named `WORKFLOW: INPUT`.
     """
     workflow, names = _without_secrets(workflow)
     return write_native(workflow, sources, file), names
@@ -63,7 +63,7 @@ def _without_secrets(workflow: ir.Workflow) -> tuple[ir.Workflow, list[str]]:
 def write_native(
     workflow: ir.Workflow, sources: abc.Mapping[str, str] | None = None, file: str = ""
 ) -> str:
-    """A workflow as a native file; comments above its steps come from its sources by file name.
+    """Writes a workflow as a native file, with the comments above steps from sources by file name.
 
     All of it is written, also the values that it has for secrets.
     """
@@ -83,12 +83,12 @@ def write_native(
 
 
 def is_same_workflow(workflow: ir.Workflow, other: ir.Workflow) -> bool:
-    """Whether two workflows are equal but for the places of their nodes in the text."""
+    """Checks whether two workflows are equal except for the places of their nodes in the text."""
     return _placeless(workflow) == _placeless(other)
 
 
 def _placeless(item: object) -> object:
-    """A part of the IR without places; numbers and truth values are told apart."""
+    """Returns a part of the IR without places; numbers and booleans stay different."""
     if isinstance(item, tuple):
         return tuple(_placeless(part) for part in item)
     if not is_dataclass(item) or isinstance(item, type):
@@ -100,7 +100,7 @@ def _placeless(item: object) -> object:
 def _with_comments(
     text: str, workflow: ir.Workflow, again: ir.Workflow, sources: abc.Mapping[str, str]
 ) -> str:
-    """The text with the comments that stand above steps in the sources."""
+    """Adds the comments that are above steps in the sources."""
     lines, nodes = text.splitlines(), index_nodes(again)
     above: dict[int, list[str]] = {}
     used: set[tuple[str, int]] = set()
@@ -120,7 +120,7 @@ def _with_comments(
 
 
 def _comments(above: list[str], column: int) -> list[str]:
-    """The comments at the end of some lines; what is indented deeper belongs to a text."""
+    """Returns the comments at the end of some lines; deeper lines belong to a text."""
 
     def is_comment(line: str) -> bool:
         bare = line.lstrip()
@@ -130,12 +130,12 @@ def _comments(above: list[str], column: int) -> list[str]:
 
 
 def emit_yaml(value: dict[str, Any]) -> str:
-    """A value as YAML as a person would write it: keys in order, texts in blocks, few quotes."""
+    """Writes a value as YAML as a person would: keys in order, texts in blocks, few quotes."""
     return "\n".join([*block(value, 0, Indent(inline=_INLINE_MAX)), ""])
 
 
 def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dict[str, Any]:
-    """A workflow as the fields of a file: plain ones, or exact ones, which say everything."""
+    """Returns a workflow as the fields of a file: plain, or exact, which say everything."""
     written: dict[str, Any] = {"name": workflow.name}
     inner = replace(context, name=workflow.name, around=Enclosing())
     if exact:

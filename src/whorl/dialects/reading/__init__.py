@@ -27,7 +27,7 @@ STEPS_MAX = 2_000
 
 @dataclass(slots=True)
 class ReadContext:
-    """What the readers of the parts of one file share; a dialect adds fields in a subclass.
+    """The state that readers of the parts of one file share; a dialect adds fields in a subclass.
 
     Diagnostics are kept, so that all of them are reported at once, with the warnings of the
     document. `workflows` are the called ones by key, `sources` the texts of all files by name.
@@ -50,11 +50,11 @@ class ReadContext:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are so many errors that nothing more is looked for."""
+        """Checks whether there are so many errors that reading stops."""
         return len(self.diagnostics) >= REPORTED_MAX
 
     def count_step(self, span: Span) -> None:
-        """Counts one step of the file; raises InvalidWorkflow where there are too many."""
+        """Counts one step of the file; raises InvalidWorkflow if there are too many."""
         self.step_count += 1
         if self.step_count > STEPS_MAX:
             message = f"the file has more than {STEPS_MAX:,} steps"
@@ -73,7 +73,7 @@ class ReadContext:
         severity: Severity = "error",
         is_secret: bool = False,
     ) -> None:
-        """Keeps a diagnostic; reading goes on."""
+        """Keeps a diagnostic; reading continues."""
         found = Diagnostic(code, message, span, label, help, severity, is_secret=is_secret)
         self.adopt([found])
 
@@ -86,7 +86,7 @@ class ReadContext:
         label: str = "",
         help: str = "",  # noqa: A002
     ) -> None:
-        """Keeps a diagnostic about something that is allowed and probably not meant."""
+        """Keeps a diagnostic about something that is allowed but probably a mistake."""
         self.report(code, message, span, label=label, help=help, severity="warning")
 
     def adopt(self, diagnostics: Iterable[Diagnostic]) -> None:
@@ -102,20 +102,20 @@ class ReadContext:
 
     @property
     def stem(self) -> str:
-        """The name of the file without folders and its last ending."""
+        """Returns the name of the file without folders and its last ending."""
         name = self.file.replace("\\", "/").rpartition("/")[2]
         return name.rpartition(".")[0] or self.file
 
     @property
     def root(self) -> Mapping:
-        """The top of a file that is an object."""
+        """Returns the top object of a file."""
         assert isinstance(self.document.root, Mapping)
         return self.document.root
 
     def call(self, reference: str, span: Span) -> Called | None:
-        """Reads another workflow file and keeps all that belongs to it; None if it cannot be read.
+        """Reads another workflow file and keeps what belongs to it; None if it cannot be read.
 
-        `span` is where the file is named; what is wrong with it is reported.
+        `span` is where the file is named; errors in the file are reported.
         """
         try:
             called = self.files.workflow(reference, span)
@@ -130,14 +130,14 @@ class ReadContext:
         return called
 
     def check(self, workflow: ir.Workflow) -> None:
-        """Applies the rules for all workflows, unless something is wrong already."""
+        """Applies the rules for all workflows, unless there are errors already."""
         if not self.diagnostics:
             self.adopt(check(workflow, self.places))
 
     def finish(
         self, workflow: ir.Workflow | None, mentions: dict[str, Span] | None = None
     ) -> Reading:
-        """The end of reading; raises InvalidWorkflow with everything that is wrong in the file."""
+        """Ends reading; raises InvalidWorkflow with all errors of the file."""
         if workflow is None or self.diagnostics:
             raise InvalidWorkflow(self.diagnostics)
         return Reading(workflow, tuple(self.warnings), self.sources, mentions)

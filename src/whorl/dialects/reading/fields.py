@@ -1,7 +1,7 @@
-"""The values and fields of a file, read as what they must be, or checked by tables of a format.
+"""The values and fields of a file, read as their expected type, or checked by tables of a format.
 
-`Fields` reports what is anything else. The functions before it report nothing: they are for places
-whose structure is checked elsewhere, or that accept anything; what is not there is None or empty.
+`Fields` reports every other value. The functions before it report nothing: they are for places
+whose structure is checked elsewhere, or that accept anything; a missing value is null or empty.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _COMPARED_MAX = 1_000
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text, for the tables of a dialect."""
+    """Returns the words of a text, for the tables of a dialect."""
     return tuple(text.split())
 
 
 def text_of(value: Value | None) -> str:
-    """The text of a scalar as it is written; empty for null and for anything else."""
+    """Returns the text of a scalar as it is written; empty for null and for anything else."""
     return value.text if isinstance(value, Scalar) and value.value is not None else ""
 
 
 def texts_of(value: Value | None) -> tuple[str, ...]:
-    """The texts of a list, or of the one that stands in its place; empty ones are left out."""
+    """Returns the texts of a list, or a single text as a list; empty ones are left out."""
     return tuple(text for item in _items(value) if (text := text_of(item)))
 
 
@@ -61,7 +61,7 @@ def whole_of(value: Value | None) -> int | None:
 
 
 def duration_of(value: Value | None) -> float | None:
-    """The seconds of a scalar such as `90s`, `5m`, `PT5S` or 90."""
+    """Returns the seconds of a scalar such as `90s`, `5m`, `PT5S` or 90."""
     if not isinstance(value, Scalar) or not isinstance(value.value, str | int | float):
         return None
     try:
@@ -79,13 +79,13 @@ def scalar_of(value: Value | None) -> Scalar | None:
 
 
 def span_of(item: Mapping, name: str) -> Span:
-    """Where a field of an object stands, or else the object."""
+    """Returns the span of a field of an object, or else of the object."""
     value = item.get(name)
     return item.span if value is None else value.span
 
 
 def shown(value: Value) -> str:
-    """What a value is, for a message: a scalar as it is written, else its kind."""
+    """Returns a value for a message: a scalar as it is written, else its kind."""
     if isinstance(value, Scalar):
         if value.value is None:
             return "nothing"
@@ -107,12 +107,12 @@ class Fields:
         self.place = span
 
     def get(self, name: str) -> Value | None:
-        """A field as it is written; None when it is absent or null."""
+        """Returns a field as it is written; None when it is absent or null."""
         value = self.fields.get(name)
         return None if isinstance(value, Scalar) and value.value is None else value
 
     def span(self, name: str) -> Span:
-        """Where a field stands, or else the object."""
+        """Returns the span of a field, or else of the object."""
         entry = self.fields.entry(name)
         return self.place if entry is None else entry.value.span
 
@@ -128,7 +128,7 @@ class Fields:
         return (scalar.text if scalar is not None else "") or default
 
     def number(self, name: str) -> float | None:
-        """A number, also one that is written as a text."""
+        """Returns a number, also one that is written as a text."""
         scalar = self.scalar(name)
         if scalar is None or scalar.text.strip() == "":
             return None
@@ -172,7 +172,7 @@ class Fields:
 def unknown_fields(
     fields: abc.Iterable[Entry], expected: abc.Collection[str], *, ignore_case: bool = False
 ) -> abc.Iterator[tuple[Entry, str]]:
-    """The fields that are not known, each with the question that names the nearest one, if any."""
+    """Returns the unknown fields, each with the question that names the nearest one, if any."""
     names = {name.lower() for name in expected} if ignore_case else expected
     unknown = (e for e in fields if (e.name.lower() if ignore_case else e.name) not in names)
     for number, entry in enumerate(unknown):
@@ -188,10 +188,10 @@ def check_spelling(
     ignore_case: bool = False,
     drawn: abc.Collection[str] | None = None,
 ) -> bool:
-    """Whether no field is misspelt; reports each one that is nearly a known one.
+    """Checks that no field is misspelt; reports each one that is nearly a known one.
 
-    Where that known one is there, too, the other is only warned of. All others are allowed, or
-    warned of where those are named that an editor writes for itself (`drawn`).
+    If that known field is also there, it only warns. Other fields are allowed; if `drawn` names the
+    fields that an editor writes for itself, it warns of the rest.
     """
     fold = str.lower if ignore_case else str
     written = {fold(entry.name) for entry in item}
@@ -209,7 +209,7 @@ def check_spelling(
 
 
 def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> list[Mapping]:
-    """A list of objects, or the one that stands in its place; anything else is reported."""
+    """Returns a list of objects, or a single object as a list; reports all other values."""
     value = item.get(name)
     parts = [part for part in _items(value) if part is not None]
     for part in parts:
@@ -220,7 +220,7 @@ def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> l
 
 
 def check_id(context: ReadContext, item: Mapping, nodes: abc.Mapping[str, Any]) -> str:
-    """The `id` of a node of a graph; empty where it is none, or one of `nodes` has it."""
+    """Returns the `id` of a node of a graph; empty if it is invalid, or one of `nodes` has it."""
     name, span = text_of(item.get("id")), span_of(item, "id")
     if not _ID.fullmatch(name):
         message = f"the id {name[:60]!r} is not valid" if name else "a node lacks its 'id'"
@@ -239,7 +239,7 @@ def check_id(context: ReadContext, item: Mapping, nodes: abc.Mapping[str, Any]) 
 def check_node(
     context: ReadContext, edge: Mapping, end: str, nodes: abc.Collection[str], advice: str
 ) -> bool:
-    """Whether an edge of a graph has a node at its end (`source`, `target`); if not, reports it."""
+    """Checks that an edge of a graph has a node at its end (`source`, `target`), or reports it."""
     name = text_of(edge.get(end))
     if name in nodes:
         return True
@@ -279,14 +279,14 @@ class Field:
     example: str = ""
 
     def __str__(self) -> str:
-        """What the field takes, for messages."""
+        """Returns what the field takes, for messages."""
         if self.kind == "word":
             return f"one of {', '.join(self.words)}"
         limits = "" if self.low is None else f" from {self.low:,} to {self.high:,}"
         return f"{_KINDS[self.kind][0]}{limits}"
 
     def fits(self, value: Value) -> bool:
-        """Whether a value is what the field takes; objects and lists are not looked into."""
+        """Checks whether a value is what the field takes; objects and lists are not inspected."""
         if self.kind == "word":
             return text_of(value) in self.words
         number = number_of(value) if self.low is not None else None
@@ -298,7 +298,7 @@ class Field:
 class Table:
     """The fields of one place, and advice about fields that people expect there.
 
-    `check` looks at the fields of an object together, given who has them.
+    `check` receives the fields of an object together, and the owner of the object.
     """
 
     title: str
@@ -371,11 +371,11 @@ def check_arguments(
     others: frozenset[str] = frozenset(),
     is_joined: bool = False,
 ) -> None:
-    """Reports what a called workflow lacks, and what it does not take or never uses.
+    """Reports the inputs that a called workflow lacks, and those that it does not take or use.
 
-    `names` are what the call gives, each where it is written. `owner` says in messages who calls,
-    `span` is where the call stands. `others` are given without being written; `is_joined` means
-    that what is written is also put together as the input.
+    `names` are the inputs of the call, each where it is written. `owner` is the caller in messages,
+    `span` the place of the call. `others` are given without being written; `is_joined` means that
+    the written inputs are also put together as the input.
     """
     workflow, mentions = reading.workflow, reading.mentions or {}
     ports = {port.name for port in workflow.inputs}

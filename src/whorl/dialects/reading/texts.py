@@ -21,18 +21,18 @@ COMPARED_MAX = 200
 
 
 def quoted(text: str) -> str:
-    """A text as it is written in an expression: texts of a file never enter one as code."""
+    """Returns a text as it is written in an expression: texts of a file never enter one as code."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def called(function: str, *arguments: str) -> str:
-    """The call of a function; the arguments are sources, too."""
+    """Returns the call of a function; the arguments are sources, too."""
     return f"{function}({', '.join(arguments)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A placeholder of a text: all of it as it is written, what stands inside, and where."""
+    """A placeholder of a text: all of it as it is written, its inside, and its place."""
 
     written: str
     content: str
@@ -41,17 +41,17 @@ class Placeholder:
 
     @property
     def name(self) -> str:
-        """What stands inside, without blanks around it."""
+        """Returns the inside, without blanks around it."""
         return self.content.strip()
 
     @property
     def span(self) -> Span:
-        """Where the inside stands."""
+        """Returns the span of the inside."""
         return self.scalar.locate(self.offset, max(1, len(self.content)))
 
 
 def placeholders(scalar: Scalar, pattern: re.Pattern[str]) -> Iterator[Placeholder]:
-    """The placeholders of a text; the first group of the pattern is the inside."""
+    """Returns the placeholders of a text; the first group of the pattern is the inside."""
     for match in pattern.finditer(scalar.text):
         yield Placeholder(match[0], match[1], scalar, match.start(1))
 
@@ -59,7 +59,7 @@ def placeholders(scalar: Scalar, pattern: re.Pattern[str]) -> Iterator[Placehold
 def split_text(
     scalar: Scalar, pattern: re.Pattern[str], source_of: Callable[[Placeholder], str | None]
 ) -> Iterator[tuple[str, bool]]:
-    """The parts of a text: literals, and sources (true) of those placeholders that have one.
+    """Returns the parts of a text: literals, and sources (true) of placeholders that have one.
 
     A placeholder without a source stays a part of the literal around it.
     """
@@ -77,7 +77,7 @@ def split_text(
 
 
 def joined(parts: Iterable[tuple[str, bool]]) -> str | None:
-    """The source of a text made of such parts; None where none of them is a source."""
+    """Returns the source of a text made of such parts, or None if none of them is a source."""
     listed = list(parts)
     if not any(is_source for _, is_source in listed):
         return None
@@ -92,10 +92,10 @@ def read_tree(
     read_mark: Callable[[Mapping], ir.Value | None] | None = None,
     folds: bool = False,
 ) -> ir.Value:
-    """A JSON value whose texts may be more than constants; of a repeated key the last counts.
+    """Reads a JSON value whose texts may be templates; of a repeated key the last counts.
 
-    With `folds`, lists and objects of nothing but constants are constants themselves. `read_mark`
-    reads objects that stand for another value, and gives None for all others.
+    With `folds`, lists and objects of constants become constants. `read_mark` reads objects that
+    represent another value, and returns None for all others.
     """
 
     def read(value: Value | None) -> ir.Value:
