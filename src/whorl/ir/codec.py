@@ -1,7 +1,7 @@
 """The IR as JSON and back, so that a run can pin the version that it started with.
 
 Every dataclass becomes an object with its class name under `is`. Fields that hold an author's own
-JSON are copied as they are and never looked into, so no value of theirs can pose as a node.
+JSON are copied without inspection, so their values cannot pose as nodes.
 """
 
 from __future__ import annotations
@@ -78,6 +78,6 @@ def _decode(encoded: Json) -> Any:
 
 
 def content_hash(encoded: Json) -> str:
-    """A short name for exactly this version of a workflow, which `to_json` has encoded."""
+    """Returns a short name for exactly this version of a workflow, which `to_json` has encoded."""
     text = json.dumps(encoded, sort_keys=True, separators=(",", ":"))
     return str(sha256(text.encode()).hexdigest())[:32]

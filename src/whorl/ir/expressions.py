@@ -35,7 +35,7 @@ def expressions_in(value: Value | None) -> Iterator[Expression]:
 
 
 def conditions_in(condition: Condition | None) -> Iterator[Condition]:
-    """A condition and all that it is made of."""
+    """Returns a condition and all its parts."""
     if condition is None:
         return
     yield condition
@@ -45,7 +45,7 @@ def conditions_in(condition: Condition | None) -> Iterator[Condition]:
 
 
 def outer_values(node: Node) -> Iterator[Value | None]:
-    """What a node evaluates in the scope that it stands in."""
+    """Returns the values that a node evaluates in the scope around it."""
     yield node.when
     yield node.echo
     match node:
@@ -80,7 +80,7 @@ def outer_values(node: Node) -> Iterator[Value | None]:
 
 
 def inner_values(loop: Loop) -> Iterator[Value | None]:
-    """What a loop evaluates in the scope of an iteration."""
+    """Returns the values that a loop evaluates in the scope of an iteration."""
     for condition in conditions_in(loop.until):
         match condition:
             case values.When():
@@ -105,7 +105,7 @@ def inner_values(loop: Loop) -> Iterator[Value | None]:
 
 
 def bound_names(node: Node) -> Iterator[str]:
-    """The names that a node gives to the block inside of it."""
+    """Returns the names that a node gives to the block inside of it."""
     if isinstance(node, Loop):
         yield from (name for name, _ in node.facts)
         yield from (name for name, _ in node.bind)
@@ -127,7 +127,7 @@ class Names:
         self._nodes: dict[int, tuple[Node, frozenset[str]]] = {}
 
     def uses(self, expression: Expression) -> tuple[NameUse, ...]:
-        """The names that an expression uses; raises LanguageError if it cannot be parsed."""
+        """Returns the names that an expression uses; raises LanguageError if it does not parse."""
         cached = self._uses.get(id(expression))
         if cached is None:
             try:
@@ -140,7 +140,7 @@ class Names:
         return cached[1]
 
     def in_values(self, values: Iterable[Value | None]) -> set[str]:
-        """The names that values mention; an expression that cannot be parsed mentions none."""
+        """Returns the names in values; an expression that cannot be parsed has none."""
         names: set[str] = set()
         for value in values:
             for expression in expressions_in(value):
@@ -151,7 +151,7 @@ class Names:
         return names
 
     def in_block(self, block: Block) -> set[str]:
-        """The names that the nodes of a block mention, except those bound further inside."""
+        """Returns the names that the nodes of a block use, except those bound further inside."""
         names: set[str] = set()
         for node in block.nodes:
             names |= self._in_node(node)

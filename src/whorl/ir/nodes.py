@@ -99,7 +99,7 @@ class Memory:
 class IterationFailure:
     """What happens when an iteration fails.
 
-    With `last_counts` a loop that went on has failed all the same where its last iteration did.
+    With `last_counts`, a loop that continued still fails if its last iteration did.
     """
 
     action: Literal["halt", "continue", "retry"] = "halt"
@@ -116,7 +116,7 @@ Wanted = Literal["passed", "succeeded", "failed", "skipped", "timed_out", "cance
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """A node waits for another one, and runs only if that one ended in one of these ways."""
+    """A dependency: the node runs only after another one that ended in one of these ways."""
 
     node: str
     statuses: tuple[Wanted, ...] = ("passed",)
@@ -126,8 +126,8 @@ class After:
 class NodeFields:
     """What all nodes share: a name, their place in the order, and when they run at all.
 
-    `echo` is what the node's record tells as its inputs, where a workflow has records. What a node
-    gives is shown to nobody where `secure_outputs` says so.
+    `echo` has the inputs in the node's record, if a workflow has records. With `secure_outputs`,
+    the result of the node is hidden from all viewers.
     """
 
     name: str
@@ -148,9 +148,9 @@ class Block:
     """A graph of nodes, ordered by `after`; nodes that do not wait for each other run in parallel.
 
     An open block puts its results into the scope around it, a closed one keeps them. At most
-    `concurrency` nodes run at once; None means as many as are ready. When a node has failed, all
-    that does not wait for it goes on; with `halt` nothing new begins, and with `cancel` what runs
-    is cancelled, too.
+    `concurrency` nodes run at once; None means as many as are ready. When a node has failed, nodes
+    that do not wait for it keep running; with `halt` no new node begins, and with `cancel` the
+    running ones are also cancelled.
     """
 
     nodes: tuple[Node, ...]
@@ -163,14 +163,14 @@ class Block:
 class Task(NodeFields):
     """Work that a provider does: ask a model, call HTTP, run a command, call a function.
 
-    `returns` is a JSON Schema that the result is checked against; `example` one that it only fits
-    as a rule, for who invents a result. `defaults` on the workflow fill inputs that are absent. The
-    inputs of a secure task are stored nowhere. `timeout_s` is for one attempt, `total_timeout_s`
-    for all attempts together, with the waits between them. `warns` is computed from the result as
-    `shape` is: a text is a warning of the run, null is none. One that `awaits_call` may be told
-    that its result comes later, as a call of the address `$callback_url`; `unsubscribe` takes that
-    address back once nobody waits for the call: an object of its kind and inputs, as that of a
-    trigger, computed with what the task gave as `$action`.
+    `returns` is a JSON Schema that the result must fit; `example` is one that it usually fits, for
+    callers that invent a result. `defaults` on the workflow fill inputs that are absent. The inputs
+    of a secure task are not stored. `timeout_s` is for one attempt, `total_timeout_s` for all
+    attempts together, with the waits between them. `warns` is computed from the result as `shape`
+    is: a text is a warning of the run, null is no warning. The result of a task that `awaits_call`
+    may come later, as a call of the address `$callback_url`. `unsubscribe` removes that address
+    when the call is no longer wanted: an object of its kind and inputs, as that of a trigger,
+    computed with the task's result as `$action`.
     """
 
     kind: str
@@ -192,8 +192,8 @@ class ForEach(NodeFields):
     """Runs its body for each item; its result is the list of the bodies' results, in order.
 
     It succeeds when at least this part of the items did; a failed item's result is null. With
-    `on_item_failure` halt, no further item begins after one has failed. `words` are how its dialect
-    speaks of it, as those of a loop are.
+    `on_item_failure` halt, no further item begins after a failure. `words` are the terms of its
+    dialect, as those of a loop are.
     """
 
     items: Value
@@ -249,10 +249,10 @@ class Call(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compute(NodeFields):
-    """Computes a value; with `over`, one for each item of a list that `keep` is true of.
+    """Computes a value; with `over`, one for each item of a list for which `keep` is true.
 
-    Each item is visible as `$item` while its value is computed. `warns` is as that of a task.
-    Once one that `answers` has ended well, the workflow's `answer` is there.
+    Each item is visible as `$item` while its value is computed. `warns` is as that of a task. When
+    a node that `answers` has succeeded, the workflow's `answer` is available.
     """
 
     value: Value
@@ -290,7 +290,7 @@ class Gate(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop(NodeFields):
-    """Ends the run, or only the called workflow that it stands in; `code` is the author's own."""
+    """Ends the run, or only the called workflow around it; `code` is the author's own."""
 
     status: Literal["succeeded", "failed", "cancelled"] = "succeeded"
     message: Value = Constant(None)
@@ -317,14 +317,13 @@ class Continue(NodeFields):
 class Loop(NodeFields):
     """Repeats its body until a condition is met or a limit is reached.
 
-    `check` says when the condition is weighed: before each iteration, after each, or between two.
-    `tells` are values that the note about the beginning of an iteration holds beside its number,
-    `tells_after` those of the note about the end of one that went well.
-    `words` are how its dialect speaks of it, which the interpreter copies and never looks into:
-    `limits` are messages that the dialect prescribes, by exit reason, with `{iterations}` and
-    `{ms}` in them; `fields` are its fields that raise a limit, by exit reason, by what a budget
-    counts, (`run`) for the budget of the run, and (`score`) for the range of scores; `ports` are
-    the names of its `inputs` and `outputs` on a canvas.
+    `check` says when the condition is checked: before each iteration, after each, or between two.
+    `tells` are values in the note about the beginning of an iteration, beside its number;
+    `tells_after` are those in the note about a successful end. `words` are the terms of its
+    dialect, which the interpreter copies without reading. `limits` are the dialect's messages by
+    exit reason, with `{iterations}` and `{ms}` in them. `fields` are its fields that raise a limit,
+    by exit reason, by what a budget counts, (`run`) for the budget of the run, and (`score`) for
+    the range of scores. `ports` are the names of its `inputs` and `outputs` on a canvas.
     """
 
     body: Block
@@ -368,19 +367,18 @@ Part = Literal["body", "headers", "queries", "path", "tracking"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """What starts a workflow, and by which rules.
+    """The trigger of a workflow, and its rules.
 
     A `request` is a call of the service, a `recurrence` is the clock's, a `poll` asks another
-    system by the clock, a `callback` is an event that another system tells, and an `other` one is
-    looked for where nobody here looks.
-    `gives` names the input for each part of a call, `fields` the inputs that the main one may be
-    made of; `path` has names in braces, and a `schema` is for the body. Each item of the list
-    `split_on` is the main input of a run of its own, which `tracking` names. Only what all
-    `conditions` are true of starts a run. At most `concurrency` of them run at once, and so many
-    others wait. When the clock starts it says `recurrence`: an object with `frequency`, `interval`
-    and whatever else a server's rule of that name has. What is asked then is `poll`: its reply is
-    what a run is given, but for one with the status 202. It is an object with the `kind` and the
-    `inputs` of a task.
+    system by the clock. A `callback` is an event that another system sends, and an `other` one is a
+    trigger that Whorl does not run. `gives` names the input for each part of a call, `fields` the
+    inputs that the main one may be made of; `path` has names in braces, and a `schema` is for the
+    body. Each item of the list `split_on` is the main input of a run of its own, which `tracking`
+    names. A call starts a run only if all `conditions` are true. At most `concurrency` of them run
+    at once, and so many others wait. `recurrence` says when the clock starts it: an object with
+    `frequency`, `interval` and the other fields of a server's rule of that name. `poll` is the
+    request that is then sent, an object with the `kind` and the `inputs` of a task. Its reply is
+    the input of a run, unless its status is 202.
     """
 
     name: str
@@ -401,7 +399,7 @@ class Trigger:
 
     @property
     def has_rules(self) -> bool:
-        """Whether a call may start nothing, or several runs."""
+        """Checks whether a call may start no run, or several."""
         return bool(self.conditions) or self.split_on is not None or self.schema is not None
 
 
@@ -410,14 +408,14 @@ class Workflow:
     """A workflow as every runtime runs it.
 
     The first output is the main one. `defaults` fill the inputs of tasks by task kind. `workflows`
-    holds every workflow that is called from here, by the key that `Call.workflow` names.
-    `recorder` names the library that keeps records of the nodes that have ended, for expressions.
-    Outputs that are `hidden` come from a secure task, and nobody asked for them: whoever calls the
-    workflow has them, whoever looks at the run does not. Those that are `early` are there before
-    the end, so that a run that fails has them, too. `words` are the dialect's own for events
-    and reasons, in the shape of decision 0006: the interpreter never reads them. `trigger` is what
-    starts it beside people; whoever calls it that way gets the `answer`, an object with `status`,
-    `headers` and `body`. Where an answer `is_late`, the caller fetches it.
+    holds every workflow that is called from here, by the key that `Call.workflow` names. `recorder`
+    names the library that keeps records of the nodes that have ended, for expressions. Outputs that
+    are `hidden` come implicitly from a secure task: the caller of the workflow receives them,
+    viewers of the run do not. Outputs that are `early` are available before the end, so that a
+    failed run also has them. `words` are the dialect's own for events and reasons, in the shape of
+    decision 0006: the interpreter never reads them. `trigger` can also start it; its caller
+    receives the `answer`, an object with `status`, `headers` and `body`. If an answer `is_late`,
+    the caller fetches it.
     """
 
     name: str

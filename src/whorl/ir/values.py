@@ -40,7 +40,7 @@ _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A JSON value that stands for itself."""
+    """A JSON value that is used as it is."""
 
     value: Json
 
@@ -68,8 +68,8 @@ PortType = Literal["string", "number", "integer", "boolean", "json", "list", "fi
 class Port:
     """A typed input of a workflow.
 
-    `aliases` are other names that it may be given under; `*` is any name, where one value is given.
-    What is `secret` is shown to nobody, and stored only encrypted.
+    `aliases` are other names that it may be given under; `*` is any name, if one value is given. A
+    `secret` input is hidden from all viewers, and stored only encrypted.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Met when the expression is true; `described` says it in words where its source does not."""
+    """Met when the expression is true; `described` says it in words if its source does not."""
 
     test: Expression
     described: str = ""
@@ -188,7 +188,7 @@ Condition: TypeAlias = When | Score | Judge | BranchTaken | Stable | Plateau | A
 
 
 def workspace_of(run: str) -> str:
-    """The folder for a run's own files, seen from that of its project."""
+    """Returns the folder for a run's own files, relative to that of its project."""
     return f"{WORK_FOLDER}/{run}"
 
 

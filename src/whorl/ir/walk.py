@@ -1,7 +1,7 @@
-"""Walking over a workflow: its blocks and nodes, each with the path that names it for ever.
+"""Walks over a workflow: its blocks and nodes, each with its permanent path.
 
-Also where its parts stand in its file, and which nodes give what nobody is shown: secure tasks,
-and what holds them.
+Also the places of its parts in its file, and the nodes whose results are hidden: secure tasks, and
+the nodes around them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
-    """The blocks that a node holds, each with the name of its slot."""
+    """Returns the blocks of a node, each with the name of its slot."""
     match node:
         case Loop() | ForEach() | Group():
             return (("body", node.body),)
@@ -37,7 +37,7 @@ def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
 
 
 def node_path(holder: str, name: str) -> str:
-    """The path of a node in a block; that of the block is its holder's."""
+    """Returns the path of a node in a block; that of the block is its holder's."""
     return f"{holder}/{name}" if holder else name
 
 
@@ -46,7 +46,7 @@ def slot_path(path: str, slot: str) -> str:
 
 
 def walk(block: Block, path: str = "") -> Iterator[tuple[str, Node]]:
-    """All nodes of a block and of the blocks inside it, outermost first."""
+    """Returns all nodes of a block and of the blocks inside it, outermost first."""
     for node in block.nodes:
         at = node_path(path, node.name)
         yield at, node
@@ -55,7 +55,7 @@ def walk(block: Block, path: str = "") -> Iterator[tuple[str, Node]]:
 
 
 def blocks_in(block: Block, path: str = "") -> Iterator[tuple[str, Block]]:
-    """A block and all blocks inside of it, each with its path."""
+    """Returns a block and all blocks inside of it, each with its path."""
     yield path, block
     for node in block.nodes:
         for slot, inner in blocks_of(node):
@@ -63,7 +63,7 @@ def blocks_in(block: Block, path: str = "") -> Iterator[tuple[str, Block]]:
 
 
 def names_given(block: Block) -> Iterator[tuple[str, Node]]:
-    """The names under which a block gives results, open blocks inside it included."""
+    """Returns the names under which a block gives results, open blocks inside it included."""
     for node in block.nodes:
         yield node.name, node
         for _, inner in blocks_of(node):
@@ -72,7 +72,7 @@ def names_given(block: Block) -> Iterator[tuple[str, Node]]:
 
 
 def with_nodes(block: Block, change: Callable[[Node], Node]) -> Block:
-    """The block with each node changed, inner ones first; what stays the same is the same."""
+    """Returns the block with each node changed, inner ones first; unchanged parts stay the same."""
     changed = tuple(change(_with_inner(node, change)) for node in block.nodes)
     # Places and names are known by the object that they belong to.
     return block if all(map(is_, changed, block.nodes)) else replace(block, nodes=changed)
@@ -98,19 +98,19 @@ def _with_case(case: Case, change: Callable[[Node], Node]) -> Case:
 
 
 def with_all_nodes(workflow: Workflow, change: Callable[[Node], Node]) -> Workflow:
-    """The workflow, and those that it calls, with every node changed."""
+    """Returns the workflow, and those that it calls, with every node changed."""
     called = tuple((key, with_all_nodes(other, change)) for key, other in workflow.workflows)
     return replace(workflow, body=with_nodes(workflow.body, change), workflows=called)
 
 
 def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:
-    """The workflow itself, with an empty key, and all that it calls."""
+    """Returns the workflow itself, with an empty key, and all that it calls."""
     yield "", workflow
     yield from workflow.workflows
 
 
 def index_nodes(workflow: Workflow) -> dict[str, Node]:
-    """Every node by its path; a called workflow's paths begin with its key and a colon."""
+    """Returns every node by its path; a called workflow's paths begin with its key and a colon."""
     return {
         (f"{key}:" if key else "") + path: node
         for key, part in workflows_of(workflow)
@@ -119,7 +119,7 @@ def index_nodes(workflow: Workflow) -> dict[str, Node]:
 
 
 def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
-    """Whether the result of a node is, or may hold, what nobody is shown."""
+    """Checks whether the result of a node is hidden from viewers, or may hold a hidden result."""
     if node.secure_outputs:
         return True
     if isinstance(node, Call):
@@ -129,7 +129,7 @@ def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
 
 
 def hides(block: Block, name: str, called: Mapping[str, Workflow]) -> bool:
-    """Whether the node of a name, anywhere in a block, gives what nobody is shown."""
+    """Checks whether a node of this name, anywhere in a block, gives a hidden result."""
     return any(node.name == name and is_hidden(node, called) for _, node in walk(block))
 
 
@@ -149,11 +149,11 @@ class Places:
         self._fields: dict[tuple[str, str], Span] = {}
 
     def remember(self, expression: object, scalar: Scalar, offset: int = 0) -> None:
-        """An expression is this scalar's text from `offset` on."""
+        """Remembers that an expression is this scalar's text from `offset` on."""
         self._texts[id(expression)] = (expression, scalar, offset)
 
     def remember_part(self, part: object, span: Span) -> None:
-        """A condition, an order or another part of the IR stands here."""
+        """Remembers the place of a condition, an order or another part of the IR."""
         self._parts[id(part)] = (part, span)
 
     def remember_node(self, path: str, span: Span) -> None:
@@ -163,7 +163,7 @@ class Places:
         self._fields.setdefault((path, field), span)
 
     def span(self, expression: object, offset: int | None = None, length: int = 1) -> Span | None:
-        """Returns where the characters of an expression stand, as far as it is known."""
+        """Returns the place of the characters of an expression, as far as it is known."""
         place = self._texts.get(id(expression))
         if place is None:
             return self.part(expression)
@@ -182,7 +182,7 @@ class Places:
         return None if place is None else place[1]
 
     def node(self, path: str) -> Span | None:
-        """Returns where the node of this path stands; a path that is none: its nearest holder."""
+        """Returns the place of the node of this path, or of its nearest holder if unknown."""
         while path not in self._nodes and "/" in path:
             holder = path.rpartition("/")[0]
             path = holder if holder in self._nodes else holder.split("@")[0]
@@ -193,7 +193,7 @@ class Places:
 
 
 def timed_as_a_whole(node: Node) -> Node:
-    """The node with its timeout for all attempts together, also where it is a task."""
+    """Returns the node; the timeout of a task becomes that of all its attempts together."""
     if not isinstance(node, Task):
         return node
     return replace(node, timeout_s=None, total_timeout_s=node.timeout_s)

@@ -30,7 +30,7 @@ _ASKS_PER_VOTE = 2
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """What one answer costs; None where no price is known.
+    """What one answer costs; None if its price is unknown.
 
     `is_most` says that it cannot cost more: nothing of it is open before the run.
     """
@@ -54,13 +54,13 @@ class LoopCase:
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The most that a run can do; None where a value decides how much, or no price is known.
+    """The most that a run can do; None if a value decides how much, or a price is unknown.
 
     `calls` has every try, `typical` has each call once. `paid` are the calls of models and agents
-    that answered: a passing fault costs nothing. `unbudgeted` are those outside of loops with
-    limits of their own on cost, tokens or calls. Tools that models choose to use are in none.
+    that answered: a passing fault is free. `unbudgeted` are those outside of loops with limits of
+    their own on cost, tokens or calls. Calls of tools that models choose are not counted.
     `cost_usd` is expected; `bound_usd` is what it cannot exceed, with every try at its dearest, and
-    None where there is no such bound.
+    None if there is no such bound.
     """
 
     calls: int | None
@@ -110,7 +110,7 @@ class _Total(NamedTuple):
         return _Total(*amounts)
 
     def tried(self, tries: int) -> _Total:
-        """The same when all of it is done this often, since it fails each time."""
+        """Returns the total if each call is tried this often; `typical` stays the same."""
         return self.times(tries)._replace(typical=self.typical)
 
     def held(self, calls: int) -> _Total:
@@ -209,7 +209,7 @@ class _Count:
 
 
 def _models(node: Task, workflow: Workflow) -> int:
-    """How many models a task may fall back on, one after the other."""
+    """Returns how many models a task may fall back on, one after the other."""
     if node.kind not in PRICED:
         return 1
     defaults = dict(workflow.defaults).get(node.kind, Fields())
@@ -218,7 +218,7 @@ def _models(node: Task, workflow: Workflow) -> int:
 
 
 def _length(value: Value | None) -> int | None:
-    """How many items a list has, where that is written."""
+    """Returns the number of items in a list, if that is written."""
     if isinstance(value, Items):
         return len(value.items)
     is_list = isinstance(value, Constant) and isinstance(value.value, list)
@@ -226,7 +226,7 @@ def _length(value: Value | None) -> int | None:
 
 
 def _turns(node: Task) -> int:
-    """How often a model may be asked in one task: once, or as long as it uses tools."""
+    """Returns how often a task may ask a model: once, or as long as it uses tools."""
     given = dict(node.inputs.entries)
     if "tools" not in given:
         return 1

@@ -42,12 +42,12 @@ def check(
     facts: tuple[str, ...] = (),
     is_text_suspicious: bool = False,
 ) -> list[Diagnostic]:
-    """What breaks a rule in a workflow, once each, up to a number that a person would read.
+    """Returns the errors in a workflow, once each, up to a number that a person would read.
 
-    A reader that has looked at the names of expressions already hands in what it knows. It also
-    says whether its format needs a budget where very many calls are possible, or only advises it,
-    which names for `facts` each of its loops has where they are used, and whether a model's text as
-    a condition is suspicious in it.
+    A reader that has computed the names of expressions passes them in. It also says whether its
+    format needs a budget for very many calls or only advises it. `facts` are the names of the facts
+    that each of its loops has. The last flag says whether a model's text as a condition is
+    suspicious in the format.
     """
     subject = Subject(
         workflow, places, names or Names(), is_budget_needed, facts, is_text_suspicious

@@ -1,11 +1,11 @@
 """The rule for values in commands: none is read as code, as an option with code, or as a program.
 
 A command is its words up to the value; `VALUE` stands for each value before it. The rule is the
-same for lists of arguments and for scripts, and refuses what it does not know of these programs:
+same for lists of arguments and for scripts, and refuses what it does not know of these programs.
 
-- A program that runs code takes values only behind a script that is written out.
-- A program that starts another one takes values only behind that one, which is written out.
-- No value is an option that takes code, or what stands behind one.
+A program that runs code takes values only after a script that is written out. A program that starts
+another one takes values only after that one, which is written out. A value may not be an option
+that takes code, or the argument of one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EVALUATES: Final = regex(r"(?:^|[\s;&|({])(?:eval|source|\.)\s")
 
 
 def refusal(words: Sequence[str], prefix: str = "") -> str:
-    """Why a value cannot stand behind these words and the beginning of its own word; or nothing."""
+    """Returns why a value, beginning with `prefix`, may not follow these words, or "" if it may."""
     if not words:
         return ""
     inner = started(words)
@@ -42,7 +42,7 @@ def refusal(words: Sequence[str], prefix: str = "") -> str:
 
 
 def input_reader(words: Sequence[str]) -> str:
-    """The program that takes its input for code in a command of these words; or nothing."""
+    """Returns the program that takes its input for code in a command of these words, or ""."""
     readers = {*INTERPRETERS, *NEVER, *READING}
     known = (list(words[at:]) for at, word in enumerate(words) if name_of(word) in readers)
     words = started(words) or next(known, [])
@@ -59,7 +59,7 @@ def input_reader(words: Sequence[str]) -> str:
 
 
 def started(words: Sequence[str]) -> list[str]:
-    """The words from the program on that those before it start; none if that is not certain."""
+    """Returns the words from the started program on, or [] if that program is uncertain."""
     words = list(words)
     while words and name_of(words[0]) in STARTERS:
         at = 1
@@ -76,13 +76,13 @@ def started(words: Sequence[str]) -> list[str]:
 
 
 def name_of(word: str) -> str:
-    """The name of a program in the tables, without its folder and its version."""
+    """Returns the name of a program in the tables, without its folder and its version."""
     name = word.rpartition("/")[2].removesuffix(".exe")
     return _VERSION.sub("", name) or name
 
 
 def _script_of(words: Sequence[str]) -> tuple[int | None, bool]:
-    """Where an interpreter's script is among its words, and whether options may stand behind it."""
+    """Returns the index of an interpreter's script, and whether options may follow the script."""
     kind, at = INTERPRETERS[name_of(words[0])], 1
     while at < len(words) and (
         kind.flags.fullmatch(words[at]) or kind.with_word.fullmatch(words[at])
@@ -97,7 +97,7 @@ def _script_of(words: Sequence[str]) -> tuple[int | None, bool]:
 
 
 def _is_code(words: list[str], prefix: str) -> bool:
-    """Whether a program could take a value for code, for a program, or for an option with code."""
+    """Checks whether a program could take a value for code, a program, or an option with code."""
     name, (*before, last) = name_of(words[0]), words
     if name in INTERPRETERS:
         if name.endswith("awk") and last == "-v" and _ASSIGNMENT.match(prefix):
@@ -143,10 +143,10 @@ _QUERY: Final = regex(r"-[A-Za-z]*[cef]|--(?:command|execute|file)")
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A program that runs a script, behind which all words are values for the script.
+    """A program that runs a script; all words after the script are values for it.
 
-    `flags` may stand before the script, those of `with_word` with a word behind them, and `code`
-    right before it; behind the code of `open_code` there may be more options.
+    `flags` may come before the script, those of `with_word` with a word after them, and `code`
+    right before it; after the code of `open_code` there may be more options.
     """
 
     flags: Pattern = _NOTHING

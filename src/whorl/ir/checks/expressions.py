@@ -1,4 +1,4 @@
-"""What expressions say: they can be parsed, know their names, are no verdict and no code."""
+"""Checks of expressions: they parse, their names are known, and they are no verdict and no code."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _PARTS: Final = regex(r"[;&|\n({]|\b(?:then|do|else)\b")
 
 
 def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
-    """Every expression can be parsed (W008) and uses functions that there are (W020).
+    """Checks that every expression parses (W008) and uses functions that exist (W020).
 
-    Every name in it is known where it is used, and so are its members (W005).
+    Every name in it must be known at its place, and so must its members (W005).
     """
     for use in uses_in(subject.workflow):
         try:
@@ -90,12 +90,12 @@ def _check_path(
 
 
 def joined_path(holder: str, key: str | int) -> str:
-    """The path to a member or an item as an expression writes it."""
+    """Returns the path to a member or an item as an expression writes it."""
     return f"{holder}.{key}" if isinstance(key, str) else f"{holder}[{key}]"
 
 
 def member_advice(shape: Shape, holder: str, key: str) -> str:
-    """What to write instead of a member that a value of this shape does not have."""
+    """Returns advice in place of a member that a value of this shape does not have."""
     if shape.kind == "object":
         return suggest(key, sorted(shape.fields))
     if key in _LENGTHS:
@@ -121,7 +121,7 @@ def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
 
 
 def _dashed(use: Use, name: NameUse) -> str:
-    """A name with a dash looks like a subtraction to an expression."""
+    """Returns advice on a name with a dash, which an expression reads as a subtraction."""
     match = re.compile(r"[\w-]+").match(use.expression.source, name.offset)
     if match is None or "-" not in match[0] or not use.view.find(match[0])[0]:
         return ""
@@ -134,9 +134,9 @@ def _span(subject: Subject, use: Use, offset: int | None, length: int) -> Span |
 
 
 def check_truths(subject: Subject) -> Iterator[Diagnostic]:
-    """A condition is no text of a model: any text but an empty one counts as true (W023).
+    """Warns of a condition that is a model's text: any text but an empty one counts as true (W023).
 
-    That is so where it is what the model said and nothing else, and the model surely answers.
+    It warns only if the condition is nothing but the model's answer, and the model surely answers.
     """
     if not subject.is_text_suspicious:
         return
@@ -157,7 +157,7 @@ def check_truths(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _conditions(node: Node) -> Iterator[tuple[Expression, bool]]:
-    """The conditions of a node, and whether each of them ends a loop."""
+    """Returns the conditions of a node, and whether each of them ends a loop."""
     if node.when is not None:
         yield node.when, False
     if isinstance(node, Branch):
@@ -176,7 +176,7 @@ def _path(expression: Expression) -> Path | None:
 
 
 def _unsure(node: Node) -> Iterator[Node]:
-    """The nodes that may have no result because of this one, so that it may be asked for."""
+    """Returns the nodes that may lack a result because of this node: testing for one is fine."""
     is_optional = node.when is not None or node.on_failure == "continue"
     if is_optional:
         yield node
@@ -210,9 +210,9 @@ def _counts_as_true(subject: Subject, use: Use, path: Path) -> Diagnostic:
 
 
 def check_commands(subject: Subject) -> Iterator[Diagnostic]:
-    """No value is put where the program of a command would take it for code (W021).
+    """Checks that no value is where the program of a command would take it for code (W021).
 
-    That is so in lists of arguments such as `[sh, -c, "echo {{ x }}"]`, and in what they read.
+    It checks lists of arguments such as `[sh, -c, "echo {{ x }}"]`, and the input of commands.
     """
     for path, node in subject.nodes():
         if not isinstance(node, Task) or node.kind != "run":
@@ -226,7 +226,7 @@ def check_commands(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _misread(inputs: dict[str, Value]) -> Iterator[tuple[Expression, str]]:
-    """The values of a command that are read as code, and why."""
+    """Returns the values of a command that are read as code, and why."""
     from whorl.ir.checks.commands import VALUE, input_reader, refusal
 
     argv, script, stdin = (inputs.get(name) for name in ("argv", "script", "stdin"))
@@ -265,7 +265,7 @@ def _has_names(expression: Expression) -> bool:
 
 
 def _before_value(value: Value) -> str:
-    """What is written in a template before its first value."""
+    """Returns the text of a template before its first value."""
     if not isinstance(value, Expression) or value.syntax != "template":
         return ""
     return str(_VALUE_BEGINS.split(value.source, maxsplit=1)[0])

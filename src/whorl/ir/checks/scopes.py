@@ -1,8 +1,8 @@
-"""What a rule looks at: a workflow, the names that each of its expressions sees, their values.
+"""The subjects of rules: a workflow, the names that each of its expressions sees, their values.
 
 A node sees the nodes that it waits for, directly or through others, then what its loops bind, then
-the same around them, then inputs and variables. What is known of a result before anything runs is
-its shape.
+the same around them, then inputs and variables. The shape of a result is what is known of it before
+a run.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An object with just these names (more where it is `open`), a list, or a plain value.
+    """An object with just these names (more if it is `open`), a list, or a plain value.
 
-    A plain value that is a text for certain, as what a model answers, is a `text`.
-    Where the shape of a part is None, nothing is known about it.
+    A plain value that is certainly a text, such as a model's answer, is a `text`. If the shape of a
+    part is None, it is unknown.
     """
 
     kind: Literal["object", "list", "text", "plain"]
@@ -121,7 +121,7 @@ class Shapes:
         return Shape("object", {name: self.of(node) for name, node in names_given(block)})
 
     def of_value(self, value: Value | None, find: Callable[[str], Shape | None]) -> Shape | None:
-        """The shape of a value that is a path and nothing else, such as `{{ review.notes }}`."""
+        """Returns the shape of a value that is only a path, such as `{{ review.notes }}`."""
         if not isinstance(value, Expression):
             return None
         try:
@@ -153,7 +153,7 @@ class Shapes:
         return Shape("object", fields | {"loop": _LOOP})
 
     def of_outputs(self, workflow: nodes.Workflow) -> Shape | None:
-        """The shape of what a workflow gives; None where it names no outputs."""
+        """Returns the shape of a workflow's outputs, or None if it names no outputs."""
         results = self.of_block(workflow.body).fields
         fields = {name: self.of_value(value, results.get) for name, value in workflow.outputs}
         return Shape("object", fields) if fields else None
@@ -166,7 +166,7 @@ def shape_of_port(port: Port) -> Shape | None:
 
 
 def shape_of_schema(schema: Json, depth: int = 0) -> Shape | None:
-    """The shape of what fits a JSON Schema, as far as the schema is certain about it."""
+    """Returns the shape of values that fit a JSON Schema, as far as the schema is certain."""
     if not isinstance(schema, dict) or depth > _DEPTH_MAX or not _COMBINING.isdisjoint(schema):
         return None
     kind = schema.get("type")
@@ -187,19 +187,19 @@ def shape_of_schema(schema: Json, depth: int = 0) -> Shape | None:
 
 
 def part_of(shape: Shape | None, key: str | int) -> Shape | None:
-    """The shape of a member or an item, as far as it is known."""
+    """Returns the shape of a member or an item, as far as it is known."""
     if shape is None or isinstance(key, int):
         return shape and shape.items
     return shape.fields.get(key)
 
 
 def lacks(shape: Shape, key: str | int) -> bool:
-    """Whether a value of this shape certainly has no such member; an index may always be there."""
+    """Checks whether a value of this shape certainly lacks a member; an index may always exist."""
     return isinstance(key, str) and not shape.open and key not in shape.fields
 
 
 def _of_records(loop: nodes.Loop) -> Shape | None:
-    """The records of a memory; those of earlier runs may be of another version of the file."""
+    """Returns the shape of a memory; None across runs: old records may be of another version."""
     if loop.memory is None or loop.memory.across_runs:
         return None
     names = [name for name, _ in loop.memory.record.entries]
@@ -235,14 +235,14 @@ class Subject:
                 yield path, node
 
     def conditions(self) -> Iterator[tuple[str, Loop, Condition, Span | None]]:
-        """All conditions of loops, each with its loop and where it stands."""
+        """Returns all conditions of loops, each with its loop and its place."""
         for path, loop in self.loops():
             for condition in conditions_in(loop.until):
                 yield path, loop, condition, self.places.part(condition) or self.places.node(path)
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:
-    """Returns a help text: the nearest name, or what there is to choose from."""
+    """Returns a help text: the nearest name, or the possible names."""
     names = list(dict.fromkeys(islice(choices, _COMPARED_MAX)))
     question = did_you_mean(name, names)
     if question or not names:
@@ -253,7 +253,7 @@ def suggest(name: str, choices: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An expression, with what it sees from where it stands."""
+    """An expression, with the names that it sees at its place."""
 
     expression: Expression
     view: View
@@ -262,7 +262,7 @@ class Use:
 
 @dataclass(slots=True)
 class _Scope:
-    """The names of one block: who gives them, and who is before whom."""
+    """The names of one block: the nodes that give them, and which node is before which."""
 
     givers: dict[str, tuple[int, Node]]
     before: list[int]
@@ -271,7 +271,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is seen from one place: a node of a block, or the end of it.
+    """The names that one place sees: a node of a block, or the end of it.
 
     `holder` is the node that the block belongs to, which binds its names.
     """
@@ -284,19 +284,19 @@ class View:
     holder: Node | None = None
 
     def find(self, name: str) -> tuple[bool, Shape | None]:
-        """Whether a name is seen, and the shape of its value where that is known."""
+        """Returns whether a name is seen, and the shape of its value if that is known."""
         view, giver = self._giver(name)
         if view is None:
             return False, None
         return True, view.shapes.of(giver) if giver is not None else view.bound[name]
 
     def origin(self, name: str) -> Node | None:
-        """The node that gives a name: the one that is called so, or the one that binds it."""
+        """Returns the node that gives a name: the node of that name, or the one that binds it."""
         view, giver = self._giver(name)
         return view.holder if giver is None and view is not None else giver
 
     def _giver(self, name: str) -> tuple[View | None, Node | None]:
-        """The view that a name is seen in, and the node beside it that is called so."""
+        """Returns the view that a name is seen in, and the node of that name in it."""
         for view in self._enclosing():
             giver = view.scope.givers.get(name)
             if giver is not None and view._sees(giver[0]):
@@ -312,14 +312,14 @@ class View:
             yield from view.bound
 
     def holders(self) -> Iterator[Node]:
-        """The nodes around here, the innermost first."""
+        """Returns the nodes around this place, the innermost first."""
         return (view.holder for view in self._enclosing() if view.holder is not None)
 
     def is_in_loop(self) -> bool:
         return any(isinstance(holder, Loop) for holder in self.holders())
 
     def later(self, name: str) -> bool:
-        """Whether a name is that of a node around here which is not before this place."""
+        """Checks whether a node around this place has the name, although it is not before it."""
         return any(name in view.scope.givers for view in self._enclosing())
 
     def _enclosing(self) -> Iterator[View]:
@@ -334,7 +334,7 @@ class View:
 
 
 def uses_in(workflow: Workflow) -> Iterator[Use]:
-    """All expressions of a workflow, each with what it sees."""
+    """Returns all expressions of a workflow, each with the names that it sees."""
     view = _top(workflow)
     yield from _uses((*(value for _, value in workflow.outputs), workflow.answer), view, "")
     start = replace(view, scope=_Scope({}, [], 0))
@@ -348,7 +348,7 @@ def uses_in(workflow: Workflow) -> Iterator[Use]:
 
 
 def views_in(workflow: Workflow) -> Iterator[tuple[str, View]]:
-    """What each node sees, by its path without slots; of a loop, what its body sees comes last."""
+    """Returns the view of each node, by path without slots; that of a loop's body comes last."""
     view = _top(workflow)
     yield "", view
     for path, _, seen in _seen_in(workflow.body, view, ""):
@@ -356,7 +356,7 @@ def views_in(workflow: Workflow) -> Iterator[tuple[str, View]]:
 
 
 def _top(workflow: Workflow) -> View:
-    """What is seen at the end of a workflow."""
+    """Returns the view at the end of a workflow."""
     top: Bound = {"workspace": PLAIN}
     top.update({port.name: shape_of_port(port) for port in workflow.inputs})
     top.update(dict.fromkeys(name for name, _ in workflow.variables))
@@ -370,7 +370,7 @@ def _top(workflow: Workflow) -> View:
 def _seen_in(
     block: Block, at_end: View, path: str
 ) -> Iterator[tuple[str, Iterable[Value | None], View]]:
-    """The values of the nodes of a block, with what they see."""
+    """Returns the values of the nodes of a block, with their views."""
     for index, node in enumerate(block.nodes):
         at = node_path(path, node.name)
         view = replace(at_end, index=index)
@@ -389,7 +389,7 @@ def _uses(values: Iterable[Value | None], view: View, path: str) -> Iterator[Use
 
 
 def _bound(node: Node, view: View) -> Bound:
-    """What a node binds for the block inside of it; `view` is what the node itself sees."""
+    """Returns the names that a node binds for the block inside it; `view` is that of the node."""
     bound: Bound = dict.fromkeys(bound_names(node))
     if isinstance(node, Loop):
         bound.update({name: view.shapes.of_fact(node, fact) for name, fact in node.facts})
@@ -414,7 +414,7 @@ def _scope_of(block: Block) -> _Scope:
 
 
 def _before(block: Block) -> list[int]:
-    """For each node the set of nodes before it, as bits; nodes in a circle see less."""
+    """Returns for each node the set of nodes before it, as bits; nodes in a circle see less."""
     places = {node.name: index for index, node in enumerate(block.nodes)}
     followers: list[list[int]] = [[] for _ in block.nodes]
     waiting = [0] * len(block.nodes)

@@ -1,4 +1,4 @@
-"""What nodes say about each other makes sense, and what loops need is there."""
+"""Checks that nodes refer to each other correctly, and that loops have what they need."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ADD_A_SCORE = (
 def check_unique(
     subject: Subject, block: nodes.Block | None = None, path: str = "", taken: Taken | None = None
 ) -> Iterator[Diagnostic]:
-    """Names are unique within a scope, which open blocks share with what is around them (W012)."""
+    """Checks that names are unique within a scope, which open blocks share with theirs (W012)."""
     taken = {} if taken is None else taken
     for node in (block or subject.workflow.body).nodes:
         at = node_path(path, node.name)
@@ -57,7 +57,7 @@ def check_unique(
 
 
 def check_order(subject: Subject) -> Iterator[Diagnostic]:
-    """`after` names nodes of the same block (W010)."""
+    """Checks that `after` names nodes of the same block (W010)."""
     for path, block in blocks_in(subject.workflow.body):
         names = {node.name for node in block.nodes}
         for node in block.nodes:
@@ -75,7 +75,7 @@ def check_order(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def check_cycles(subject: Subject) -> Iterator[Diagnostic]:
-    """Nodes do not wait for each other in a circle (W011); one of each block is reported."""
+    """Checks that nodes do not wait for each other in a circle (W011), once per block."""
     for path, block in blocks_in(subject.workflow.body):
         circle = _circle(block)
         if not circle:
@@ -91,7 +91,7 @@ def check_cycles(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _circle(block: nodes.Block) -> list[str]:
-    """A circle of nodes, each of which waits for the next one; it begins with the first written."""
+    """Returns a circle of nodes, each waiting for the next one, from the first one written."""
     names = {node.name: index for index, node in enumerate(block.nodes)}
     waits = {
         node.name: [after.node for after in node.after if after.node in names]
@@ -109,7 +109,7 @@ def _circle(block: nodes.Block) -> list[str]:
 def check_jumps(
     subject: Subject, block: nodes.Block | None = None, path: str = "", loops: tuple[str, ...] = ()
 ) -> Iterator[Diagnostic]:
-    """`break` and `continue` name a loop that they stand in (W010)."""
+    """Checks that `break` and `continue` name a loop around them (W010)."""
     for node in (block or subject.workflow.body).nodes:
         at = node_path(path, node.name)
         if isinstance(node, nodes.Break | nodes.Continue) and node.loop and node.loop not in loops:
@@ -126,7 +126,7 @@ def check_jumps(
 
 
 def check_branches(subject: Subject) -> Iterator[Diagnostic]:
-    """A branch condition names a branch node of its loop's body, and one of its cases (W010)."""
+    """Checks that a branch condition names a branch of its loop's body and its case (W010)."""
     for _, loop, condition, span in subject.conditions():
         if not isinstance(condition, BranchTaken):
             continue
@@ -147,10 +147,10 @@ def check_branches(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def check_calls(subject: Subject) -> Iterator[Diagnostic]:
-    """Calls name workflows that are there, and none leads back to itself (W017), or has
-    a trigger that decides about it (W030).
+    """Checks that calls name existing workflows and no workflow calls itself (W017).
 
-    An empty key was reported by its reader.
+    A called workflow also has no trigger that may start no run or several (W030). An empty key was
+    reported by its reader.
     """
     called = dict(subject.workflow.workflows)
     for path, node in subject.nodes():
@@ -184,7 +184,7 @@ def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:
 
 
 def check_sessions(subject: Subject) -> Iterator[Diagnostic]:
-    """Whoever continues a session can, and it is the one that began it (W022)."""
+    """Checks that a step can continue its session, and is the one that began it (W022)."""
     for at, words, advice in session_faults(subject.workflow.body):
         message = f"{at.rpartition('/')[2]!r} {words}"
         yield Diagnostic("W022", message, subject.places.node(at), "cannot go on", advice)
@@ -194,7 +194,7 @@ def session_faults(
     block: nodes.Block, agents: Mapping[str, str] = _AGENTS, path: str = "", *,
     continues: bool = False, kept: Taken | None = None,
 ) -> Iterator[tuple[str, str, str]]:  # fmt: skip
-    """The steps whose sessions cannot go on: a path, why not, and advice; `agents` have kinds."""
+    """Returns the steps that cannot continue a session: path, reason and advice."""
     kept = {} if kept is None else kept
     for node in block.nodes:
         at = node_path(path, node.name)
@@ -222,7 +222,7 @@ def session_faults(
 
 
 def check_best(subject: Subject) -> Iterator[Diagnostic]:
-    """Whatever asks for the best iteration has a score to tell it by (W013)."""
+    """Checks that a loop that needs the best iteration has a score (W013)."""
     for path, loop in subject.loops():
         conditions = list(conditions_in(loop.until))
         if any(isinstance(condition, Score) for condition in conditions):
@@ -243,7 +243,7 @@ def check_best(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def check_patterns(subject: Subject) -> Iterator[Diagnostic]:
-    """Patterns compile in RE2 and capture something (W014)."""
+    """Checks that patterns compile in RE2 and capture something (W014)."""
     for path, _, score, _ in subject.conditions():
         if not isinstance(score, Score) or score.pattern is None:
             continue
@@ -264,7 +264,7 @@ def check_patterns(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def check_limits(subject: Subject) -> Iterator[Diagnostic]:
-    """Limits are positive and bounded: of the run, of its loops and of its other nodes (W015)."""
+    """Checks that limits of the run, its loops and other nodes are positive and bounded (W015)."""
     for message in _wrong(subject.workflow.limits):
         yield Diagnostic("W015", f"the run's {message}", None, "", "raise it or remove it")
     for path, loop in subject.loops():
@@ -305,9 +305,9 @@ def _out_of_range(*limits: tuple[str, float, object]) -> Iterator[str]:
 
 
 def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
-    """A workflow that could make very many priced calls has a budget (W019).
+    """Checks that a workflow that could make very many priced calls has a budget (W019).
 
-    That it has none is an error where the format needs one.
+    A missing budget is an error if the format needs one.
     """
     worst, limits = worst_case(subject.workflow), subject.workflow.limits
     has_budget = (limits.cost_usd, limits.tokens, limits.calls) != (None, None, None)
