@@ -1,7 +1,7 @@
 """Expressions and templates: several syntaxes, one tree, one bounded evaluator over JSON values.
 
-Here they are text that is parsed once and evaluated often. What parses and compiles is imported
-when the first expression needs it, so that programs which only pass expressions on start quickly.
+An expression is text here, parsed once and evaluated often. The parser and the compiler are
+imported for the first expression, so that programs that only pass expressions on start quickly.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _FALSE_TEXTS = frozenset(("", "false", "no", "0"))
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """The source of an expression or template, with the syntax and the library it is written in."""
+    """The source of an expression or template, with its syntax and its library."""
 
     syntax: str
     source: str
@@ -79,7 +79,7 @@ class Expression:
 
 
 def _cached(function: Callable[[Expression], Made]) -> Callable[[Expression], Made]:
-    """Keep what a function makes of an expression; bounded in what is held, not only in entries."""
+    """Cache the results of a function by expression; large sources have few entries."""
     # Small sources are many, large ones few.
     small: Callable[[Expression], Made] = lru_cache(maxsize=4_096)(function)
     large: Callable[[Expression], Made] = lru_cache(maxsize=32)(function)
@@ -121,7 +121,7 @@ def evaluate(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -
 def evaluate_metered(
     expression: Expression, scope: Scope, fuel: int
 ) -> tuple[Json | LanguageError, int]:
-    """Return the value or what went wrong, and the steps that it took, of those that are left."""
+    """Return the value or the error, and the steps that were used of those that are left."""
     limits = replace(LIMITS, fuel=max(0, min(fuel, LIMITS.fuel)))
     try:
         program = _program(expression)
@@ -184,7 +184,7 @@ def free_names(expression: Expression) -> tuple[NameUse, ...]:
 
 @_cached
 def is_light(expression: Expression) -> bool:
-    """Tell whether an expression is cheap whatever it reads, as long as that is small."""
+    """Tell whether an expression is cheap if the values that it reads are small."""
     from whorl.language import tree
 
     try:
@@ -203,7 +203,7 @@ def path_in(expression: Expression) -> tuple[str, Path] | None:
 
 
 def functions(library: str = "") -> tuple[FunctionEntry, ...]:
-    """All functions that an expression with this library may use, for documentation."""
+    """Return all functions that an expression with this library may use, for documentation."""
     from whorl.language.core import entries
 
     return entries(library)

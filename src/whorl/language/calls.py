@@ -34,10 +34,10 @@ _WRITTEN = {"None": "none", "True": "true", "False": "false"}
 class FunctionEntry:
     """A filter, test, function or method.
 
-    `call` receives the run, the subject (not for functions), then one value per parameter; if
-    `extra` names what may follow, also a tuple and a dict of the further arguments. A function
-    that looks up a name of the scope says so in `reads`; `borrows` means that it gives a part of
-    that value as it stands.
+    `call` receives the run, the subject (not for functions), then one value per parameter. If
+    `extra` names further arguments, it also receives a tuple and a dict of them. A function that
+    looks up a name of the scope says so in `reads`; `borrows` means that it returns a part of that
+    value unchanged.
     """
 
     kind: Kind
@@ -53,17 +53,17 @@ class FunctionEntry:
 
     @property
     def arguments_min(self) -> int:
-        """How many arguments it needs, the subject aside."""
+        """Return how many arguments it needs, without the subject."""
         return len(self.required)
 
     @property
     def arguments_max(self) -> int | None:
-        """How many arguments it takes, the subject aside; None is any number."""
+        """Return how many arguments it takes, without the subject; None is any number."""
         return None if self.extra else len(self.required) + len(self.optional)
 
     @property
     def signature(self) -> str:
-        """The parameters as a reader sees them, the subject aside."""
+        """Return the parameters as a reader sees them, without the subject."""
         written = ((name, repr(default)) for name, default in self.optional)
         defaults = [f"{name}={_WRITTEN.get(default, default)}" for name, default in written]
         further = [self.extra] if self.extra else []
@@ -164,7 +164,7 @@ CALL_FAULTS = (LanguageError, TypeError, ValueError, ArithmeticError, LookupErro
 
 
 def call_fault(entry: FunctionEntry, error: Exception, offset: int) -> LanguageError:
-    """The error for what an entry raised, at its place in the expression."""
+    """Return the error for an exception of an entry, at its place in the expression."""
     if isinstance(error, LanguageError):
         return error.at(offset)
     return EvaluationError(f"{entry.kind} {entry.name!r} failed: {error}", offset)
@@ -185,7 +185,7 @@ class Meter:
 
 
 class Run:
-    """The state of one evaluation; it is made for it and thrown away after it."""
+    """The state of one evaluation; it is made for it and discarded after it."""
 
     def __init__(self, scope: Scope, limits: Limits, find: FindFunction) -> None:
         self.scope = scope
@@ -218,7 +218,7 @@ class Run:
         self.spend(length >> 6)
 
     def limit_text(self, length: int, operation: str) -> None:
-        """Refuse a text that grows piece by piece; it is paid for when it is whole."""
+        """Refuse a text that grows piece by piece; it is paid for when it is complete."""
         if length > self.text_max:
             self.check_text(length, operation)
 
@@ -231,7 +231,7 @@ class Run:
         self.spend(count >> 2)
 
     def check_number(self, number: int | float | complex, operation: str) -> int | float:
-        """Refuse an integer beyond 64 bits, and what is not a finite number."""
+        """Refuse an integer beyond 64 bits, and a number that is not finite."""
         if isinstance(number, int):
             if -INTEGER_MAX <= number <= INTEGER_MAX:
                 return number
@@ -241,7 +241,7 @@ class Run:
         raise EvaluationError(f"{operation} does not give a finite number")
 
     def draw(self) -> bytes:
-        """Return 32 bytes that nothing else of this run has been given; the same in a replay.
+        """Return 32 bytes that are new in this run; a replay returns the same ones.
 
         The scope says `$seed`, a text that is different for each evaluation.
         """
@@ -269,7 +269,7 @@ class Run:
         return weight
 
     def pay(self, value: Value) -> Value:
-        """Pay for the length of a value and check it; the parts of it are not looked at."""
+        """Pay for the length of a value and check it; its parts are not visited."""
         if isinstance(value, str):
             if len(value) > 63:
                 self.check_text(len(value), "expression")
@@ -297,7 +297,7 @@ class Run:
         raise EvaluationError(f"{kind_of(value)} cannot be printed")
 
     def fill(self, template: str, places: Iterable[Place], operation: str) -> str:
-        """Replace places of a text; it is refused while it grows, and paid for when it is whole."""
+        """Replace places of a text; it is refused while it grows, and paid for when it is done."""
         pieces: list[str] = []
         size = end = 0
         for start, stop, filled in places:

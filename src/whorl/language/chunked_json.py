@@ -1,4 +1,4 @@
-"""Reads and writes large JSON in pieces: one call for all of it would hold up other threads."""
+"""Reads and writes large JSON in pieces: one call for all of it would block other threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDS = {"{": "},", "[": "],", '"': '",'}
 
 
 def is_large(value: object) -> bool:
-    """Whether JSON takes milliseconds to go through; no more of it is looked at than is needed."""
+    """Return whether JSON takes milliseconds to process; reads no more of it than necessary."""
     if isinstance(value, str):
         return len(value) > _CHARACTERS_LARGE
     parts = characters = 0
@@ -46,7 +46,7 @@ def is_large(value: object) -> bool:
 
 
 def write_pieces(value: object, encode: Callable[[Any], str], space: str = "") -> Iterator[str]:
-    """The JSON of a value; `encode` writes a part that is not large, with a space behind marks."""
+    """Write the JSON of a value; `encode` writes a small part, with `space` after marks."""
     if not is_large(value):
         yield encode(value)
     elif isinstance(value, str):
@@ -93,7 +93,7 @@ def _write_items(items: list[Any], encode: Callable[[Any], str], space: str) -> 
 
 
 def read_pieces(text: str, decoder: JSONDecoder) -> Any:
-    """What a JSON text holds; raises what the decoder raises, ValueError or RecursionError."""
+    """Read a JSON text; raises what the decoder raises, ValueError or RecursionError."""
     if len(text) <= _WINDOW:
         return decoder.decode(text)
     reader = _Reader(text, decoder)
@@ -105,7 +105,7 @@ def read_pieces(text: str, decoder: JSONDecoder) -> Any:
 
 
 class _Reader:
-    """Reads with the decoder what fits into a window, and goes into what does not."""
+    """Decodes the parts that fit into a window, and goes into larger ones."""
 
     def __init__(self, text: str, decoder: JSONDecoder) -> None:
         self._text = text
@@ -152,7 +152,7 @@ class _Reader:
                 return items, at
 
     def _alike(self, at: int, begin: int, brackets: str) -> tuple[Any, int] | None:
-        """The parts that end in a window, if all end as one does that begins so; and the next."""
+        """Read the parts in a window if all end as one that begins so, and find the next place."""
         window = self._text[at : at + _WINDOW]
         end = _ENDS.get(self._text[begin : begin + 1], ",")
         cut = window.rfind(end) + len(end) - 1
@@ -182,7 +182,7 @@ class _Reader:
                 return members, at
 
     def _next(self, at: int, end: str) -> tuple[int, bool]:
-        """Where the next part begins, or where the end is over."""
+        """Return the start of the next part, or the place after the end."""
         at = self.skip(at)
         mark = self._text[at : at + 1]
         if mark not in (",", end) or not mark:

@@ -1,4 +1,4 @@
-"""A tree compiled: how to get its value, its text and its free names.
+"""Compiles a tree into closures that return its value, its text and its free names.
 
 Statements are closures: each takes the run and the list of texts that it adds to. Expressions are
 closures, too.
@@ -352,7 +352,7 @@ Bind: TypeAlias = Callable[[dict[str, Value], Value], None]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A compiled expression or template; `value` is None unless it is one expression."""
+    """A compiled expression or template; `value` is set only if it is one expression."""
 
     value: Evaluate | None
     body: Execute

@@ -1,4 +1,4 @@
-"""What goes wrong in an expression: at parse time, while it is evaluated, or beyond a limit."""
+"""The errors of an expression: at parse time, while it is evaluated, or beyond a limit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Libraries: what a dialect adds to expressions, opened by name through entry points.
 
-A library has functions beside the core's, or a vocabulary of its own; it may bring a syntax of its
-name, and rules for how values are read, printed and given back.
+A library has functions beside the core's, or a vocabulary of its own. It may bring a syntax of its
+name, and rules for how values are read, printed and returned.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Read: TypeAlias = "Callable[[str, str], Tree]"
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """What a change of a memory gives; a record to keep, and the ids of those that go.
+    """The result of a change of a memory: a record to keep, and the ids of records to remove.
 
-    A record has an `id`; it takes the place of the one with the same. A `warning` is for people.
+    A record has an `id`; it replaces the record with the same one. A `warning` is for people.
     """
 
     value: Json
@@ -90,12 +90,12 @@ _CORE_SYNTAXES = ("jinja", "template", "plain")
 
 @lru_cache(maxsize=1)
 def libraries() -> Plugins:
-    """The libraries by name, ours first."""
+    """Returns the libraries by name, ours first."""
     return Plugins("whorl.libraries", joined(each.libraries for each in formats()))
 
 
 def open_library(name: str) -> Library:
-    """The library of that name; raises LanguageError with the nearest name, or why it fails."""
+    """Opens the library of that name; raises LanguageError with the nearest name or the cause."""
     if not libraries().has(name):
         raise LanguageError(
             f"there is no function library {name!r}", help=did_you_mean(name, libraries().names())
@@ -113,13 +113,13 @@ def open_library(name: str) -> Library:
 
 
 def additions(name: str) -> tuple[FunctionEntry, ...]:
-    """The functions that a library adds to those of a syntax; none of one that stands alone."""
+    """Returns the functions that a library adds to a syntax; none if it stands alone."""
     library = open_library(name) if name else None
     return () if library is None or library.stands_alone else library.functions
 
 
 def semantics_of(syntax: str, library: str) -> Semantics:
-    """The rules for sources of a syntax that use a library; the library's own come first."""
+    """Returns the rules for sources of a syntax that use a library; the library's come first."""
     for name in (library, syntax):
         if name and name not in _CORE_SYNTAXES:
             semantics = open_library(name).semantics

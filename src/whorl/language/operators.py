@@ -1,4 +1,4 @@
-"""The operators on values: what they accept, and what their result may cost before it exists.
+"""The operators on values: which values they take, and what their result may cost.
 
 `%` also fills in the places of a text, with bounded widths.
 """

@@ -32,7 +32,7 @@ _UNSUPPORTED = {
 
 
 class Match:
-    """Where a pattern was found."""
+    """A match of a pattern in a text."""
 
     __slots__ = ("_match",)
 
@@ -50,12 +50,12 @@ class Match:
 
     @property
     def groups(self) -> tuple[str | None, ...]:
-        """The texts of all groups, from the first."""
+        """Return the texts of all groups, from the first."""
         return tuple(self._match.groups())
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where the match begins and ends."""
+        """Return the start and the end of the match."""
         start, end = self._match.span()
         return start, end
 
@@ -86,11 +86,11 @@ class Pattern:
         return map(Match, self._program.finditer(_checked(text)))
 
     def price(self, length: int) -> int:
-        """The fuel of one search: at worst RE2 visits each state for each character."""
+        """Return the fuel of one search: at worst RE2 visits each state for each character."""
         return 1 + (length * self.cost >> 7)
 
     def check_price(self, length: int) -> None:
-        """Refuse a search that no evaluation could pay for."""
+        """Refuse a search that costs more fuel than an evaluation has."""
         if self.price(length) > LIMITS.fuel:
             most = (LIMITS.fuel << 7) // self.cost
             raise LimitExceeded(
@@ -155,7 +155,7 @@ _REFERENCE = regex(r"\\(?:([0-9])|g<(\w+)>|(.))", re.DOTALL)
 
 
 def compiled(run: Run, source: Value, operation: str, *, ignore_case: bool = False) -> Pattern:
-    """Compile a pattern, or take it from the cache; the price is the same, so that runs are."""
+    """Compile a pattern or take it from the cache; the price is the same, so runs are the same."""
     written = text(source, operation, "pattern")
     try:
         program = pattern(written, ignore_case=ignore_case)
@@ -194,7 +194,7 @@ def regex_findall(run: Run, value: Value, source: Value, ignorecase: Value) -> l
 
 
 def _all(run: Run, program: Pattern, subject: str) -> list[Match]:
-    """All matches; each is paid for, as every one may read on to the end of the text.
+    """Return all matches; each is paid for, since each may read to the end of the text.
 
     A pattern of few states does so by one look at each character, a larger one perhaps by more.
     """

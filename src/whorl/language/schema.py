@@ -32,7 +32,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaError:
-    """A part of a value that does not fit, in words; `rule` and `wanted` say it in the schema's."""
+    """A part of a value that does not fit, in words; `rule` and `wanted` are the schema's terms."""
 
     path: str
     words: str
@@ -45,9 +45,9 @@ class SchemaError:
 
 
 def fit(schema: Json, value: Json, extra: dict[str, Json] | None = None) -> tuple[Json, list[str]]:
-    """The value as the schema wants it, and what does not fit (nothing: it fits).
+    """Return the value adapted to the schema, and the misfits (none if it fits).
 
-    With `extra`, fields that a closed object does not name are taken out of the value, into it.
+    Fields that a closed object does not name are moved from the value into `extra`, if given.
     """
     try:
         value = _Checker(schema, extra).whole(schema, value, 0)
@@ -57,7 +57,7 @@ def fit(schema: Json, value: Json, extra: dict[str, Json] | None = None) -> tupl
 
 
 def misfits(schema: Json, value: Json) -> list[SchemaError]:
-    """What does not fit, up to a number that a person would read."""
+    """Return the misfits, up to a number that a person would read."""
     listed: list[SchemaError] = []
     try:
         listed.extend(islice(_Checker(schema).faults(schema, value, "$", 0), FAULTS_MAX))
@@ -88,7 +88,7 @@ class _Checker:
             raise _TooLong
 
     def _resolved(self, schema: Json) -> Json:
-        """Follows `$ref`s inside the schema, such as `#/$defs/point`; nothing is ever fetched."""
+        """Follows `$ref`s inside the schema, such as `#/$defs/point`; never downloads."""
         self._spend(1)
         for _ in range(8):
             if not isinstance(schema, dict) or not isinstance(reference := schema.get("$ref"), str):
@@ -102,7 +102,7 @@ class _Checker:
         return None
 
     def whole(self, schema: Json, value: Json, depth: int, path: str = "") -> Json:
-        """Turns 3.0 into 3 where an integer is wanted: many models write it so."""
+        """Turns 3.0 into 3 if an integer is wanted: many models write it so."""
         schema = self._resolved(schema)
         if not isinstance(schema, dict) or depth > DEPTH_MAX:
             return value
@@ -125,7 +125,7 @@ class _Checker:
         return value
 
     def faults(self, schema: Json, value: Json, path: str, depth: int) -> Iterator[SchemaError]:
-        """Everything in the value that does not fit."""
+        """Returns all misfits of the value."""
         schema = self._resolved(schema)
         if schema is False:
             yield SchemaError(path, "is not allowed")
@@ -225,7 +225,7 @@ def _bounds(schema: dict[str, Json], value: Json, path: str) -> Iterator[SchemaE
 
 
 def _work(schema: dict[str, Json], value: Json) -> int:
-    """What the words of a schema take at one value, beside what they lead to."""
+    """Return the work that the words of a schema need for one value, without its parts."""
     named = sum(len(_list(schema.get(word))) >> 2 for word in ("type", "required", "enum"))
     if ("enum" in schema or "const" in schema) and isinstance(value, list | dict):
         # A choice is compared with all of the value.

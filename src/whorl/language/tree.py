@@ -1,10 +1,10 @@
 """The one tree that every syntax is read into: expressions and statements as frozen data.
 
-Of an expression it can be told whether it stays cheap.
+It also tells whether an expression stays cheap.
 
-Offsets count characters into the source. Operators that chain without nesting (`a + b + c`,
-`a or b or c`) are flat, so that a long chain is not a deep tree. Nodes are told apart by identity:
-nothing compares them, and classes that could would be a third slower to make at each start.
+Offsets count characters into the source. Operators that chain without nesting (`a + b + c`, `a or b
+or c`) are flat, so that a long chain is not a deep tree. Nodes are compared by identity: classes
+with comparison would take a third longer to make at each start.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Member(Node):
 
 
 class Item(Node):
-    """`target[key]`; `forgiving` means that what is missing is null, where that is not the rule."""
+    """`target[key]`; `forgiving` means that a missing item is null, if that is not the rule."""
 
     target: Expr
     key: Expr
@@ -270,7 +270,7 @@ def weight_of(node: Expr | Stmt) -> int:
 
 
 def children(node: Expr | Stmt) -> list[Expr]:
-    """Return the expressions directly inside a node; none of what pays for itself when it runs."""
+    """Return the expressions directly inside a node, except those that pay for themselves."""
     parts = [part for name, part in vars(node).items() if (type(node), name) != (For, "test")]
     for part in parts:
         if isinstance(part, tuple):
@@ -296,7 +296,7 @@ _HEAVY_TESTS = frozenset({"search", "match"})
 
 
 def is_light(source: Tree) -> bool:
-    """Whether an expression is cheap whatever it reads, as long as that is small."""
+    """Tell whether an expression is cheap if the values that it reads are small."""
     return all(map(_is_light, _nodes(source)))
 
 
@@ -341,7 +341,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class NameUse:
-    """One use of a name; `guarded` means that its absence is provided for."""
+    """One use of a name; `guarded` means that the expression handles its absence."""
 
     name: str
     path: Path
@@ -411,7 +411,7 @@ class _Walker:
         self.uses.append(NameUse(name.name, path, name.offset, guarded))
 
     def _read(self, node: Apply) -> None:
-        """Note what a function looks up: its literal arguments, up to the first other, say what."""
+        """Note the names that a function looks up: its literal arguments, up to the first other."""
         if node.function.reads:
             keys = takewhile(lambda key: key is not None, map(_key, node.arguments))
             path: Path = tuple(keys)  # type: ignore[arg-type]
@@ -462,13 +462,13 @@ def path_of(node: Expr) -> tuple[Name, Path] | None:
 
 
 def whole_path_of(node: Expr) -> tuple[Name, Path] | None:
-    """Return the name and the path of an expression that is nothing else, and all of it static."""
+    """Return the name and the path of an expression that is only a static path."""
     path = path_of(node)
     return path if path is not None and len(path[1]) == len(_keys_of(node)[1]) else None
 
 
 def _keys_of(node: Expr) -> tuple[Name | None, list[str | int | None]]:
-    """The name at the root of a path and the keys behind it; None for a computed one."""
+    """Return the name at the root of a path and its keys, with None for a computed key."""
     keys: list[str | int | None] = []
     while isinstance(node, Member | Item):
         keys.append(node.name if isinstance(node, Member) else _key(node.key))
@@ -477,7 +477,7 @@ def _keys_of(node: Expr) -> tuple[Name | None, list[str | int | None]]:
 
 
 def _key(node: Expr) -> str | int | None:
-    """The key that a literal is; None for anything else."""
+    """Return the key of a literal, or None for anything else."""
     if isinstance(node, Unary) and node.operator == "-":
         number = _key(node.operand)
         return -number if isinstance(number, int) else None
@@ -487,7 +487,7 @@ def _key(node: Expr) -> str | int | None:
 
 
 def is_borrowed(node: Expr) -> bool:
-    """Tell whether an expression only reads its scope, so that its value is JSON as it stands."""
+    """Tell whether an expression only reads its scope, so that its value is JSON already."""
     while isinstance(node, Member | Item):
         node = node.target
     return isinstance(node, Name) or (isinstance(node, Apply) and node.function.borrows)
@@ -501,7 +501,7 @@ def names_of(target: Target) -> set[str]:
 
 
 def guards_of(test: Expr, outcome: bool) -> Guards:
-    """Return the paths that are certainly defined where a test had this outcome."""
+    """Return the paths that are certainly defined if a test had this outcome."""
     match test:
         case Unary(operator="not"):
             return guards_of(test.operand, not outcome)

@@ -1,4 +1,4 @@
-"""The values that expressions see: JSON, and what a name means that has no value.
+"""The values that expressions see: JSON, and UNDEFINED for a name without a value.
 
 Members are keys of JSON objects, items are keys or indexes of lists and texts. No attribute of a
 Python object is ever read through a name from a source: `__class__` is a key that is missing.
@@ -161,7 +161,7 @@ def to_text(value: Value) -> str:
 
 
 def well_formed(text: str) -> str:
-    """A text with U+FFFD in place of half characters, which no UTF-8 can hold."""
+    """Replace half characters, which UTF-8 cannot encode, by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -177,7 +177,7 @@ def key_text(key: Value) -> str:
 
 
 def to_result(value: Value, limits: Limits = LIMITS) -> Json:
-    """Turn what an expression gave into JSON of bounded size."""
+    """Turn the value of an expression into JSON of bounded size."""
     if type(value) in _SCALARS:
         return value  # type: ignore[return-value]
     if value is UNDEFINED:
@@ -209,7 +209,7 @@ class Namespace(Opaque):
 
 
 class LoopVariable(Opaque):
-    """What `loop` means inside a for statement."""
+    """The value of `loop` inside a for statement."""
 
     kind = "loop variable"
 
@@ -236,7 +236,7 @@ class Group(dict[str, Value]):
 
 
 def member_of(value: Value, name: str) -> Value:
-    """Return `value.name`; of what has no such member, UNDEFINED."""
+    """Return `value.name`, or UNDEFINED if the value has no such member."""
     if isinstance(value, dict):
         return value.get(name, UNDEFINED)
     if isinstance(value, LoopVariable):
@@ -248,7 +248,7 @@ def member_of(value: Value, name: str) -> Value:
 
 
 def item_of(value: Value, key: Value) -> Value:
-    """Return `value[key]`; of what has no such item, UNDEFINED."""
+    """Return `value[key]`, or UNDEFINED if the value has no such item."""
     if isinstance(value, dict):
         if not isinstance(key, str):
             if isinstance(key, list | dict) or key is UNDEFINED:

@@ -119,7 +119,7 @@ _INSTEAD = {"format": "write `'%s: %.2f' | format(name, number)`"}
 
 @lru_cache(maxsize=32)
 def table(library: str) -> dict[tuple[Kind, str], FunctionEntry]:
-    """All filters, tests and functions that an expression with this library may use."""
+    """Return all filters, tests and functions that an expression with this library may use."""
     opened = open_library(library) if library else Library()
     entries = opened.functions if opened.stands_alone else CORE + opened.functions
     return {(entry.kind, entry.name): entry for entry in entries if entry.kind != "method"}
@@ -145,7 +145,7 @@ def check_method(name: str) -> None:
 
 
 def entries(library: str = "") -> tuple[FunctionEntry, ...]:
-    """All functions that an author may use in an expression with this library."""
+    """Return all functions that an author may use in an expression with this library."""
     # A name that begins with a dollar sign is for readers alone.
     functions = tuple(entry for entry in table(library).values() if not entry.name.startswith("$"))
     return functions if library and open_library(library).stands_alone else functions + METHODS

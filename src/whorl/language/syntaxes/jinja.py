@@ -57,7 +57,7 @@ _PHRASES = (
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Return the Jinja2 environment whose lexer and parser are used; nothing is ever rendered."""
+    """Return the Jinja2 environment for its lexer and parser; it never renders."""
     return Environment(keep_trailing_newline=True)
 
 
@@ -195,7 +195,7 @@ def read_expression(source: str, library: str) -> tree.Tree:
 
 
 def _without_braces(source: str) -> str:
-    """Blank out the braces around an expression; what is inside keeps its offset."""
+    """Blank out the braces around an expression; the inside keeps its offset."""
     stripped = source.strip()
     if not (stripped.startswith("{{") and stripped.endswith("}}") and len(stripped) > 4):
         return source
@@ -209,7 +209,7 @@ def _without_braces(source: str) -> str:
 def _parsed(
     tokens: list[Token], parse: Callable[[Parser], Parsed], end: int | None = None
 ) -> tuple[Parsed, TokenStream]:
-    """What Jinja2's parser makes of tokens, and those that are left; `end` is the source's."""
+    """Parse tokens with Jinja2; return the result and the rest. `end` is the source's end."""
     parser = Parser(environment(), "")
     parser.stream = TokenStream(iter(tokens), None, None)
     try:
@@ -397,7 +397,7 @@ class Converter:
     def _apply(
         self, kind: Kind, name: str, leading: tuple[tree.Expr, ...], given: _Arguments, offset: int
     ) -> tree.Expr:
-        """The call of a filter, test or function of the library."""
+        """Convert the call of a filter, test or function of the library."""
         arguments, keywords = given
         try:
             entry = find(self.library, kind, name)
@@ -493,7 +493,7 @@ class Converter:
 
 
 def _start(node: nodes.Node) -> int:
-    """Where a node begins: at its leftmost part."""
+    """Return the start of a node: that of its leftmost part."""
     while isinstance(node, nodes.BinExpr):
         node = node.left
     return node.lineno
