@@ -68,7 +68,7 @@ class Scalar:
 
     @property
     def text(self) -> str:
-        """The scalar as text: the value of a text, the written form of anything else."""
+        """Returns the scalar as text: the value of a text, the written form of anything else."""
         if isinstance(self.value, str):
             return self.value
         if self.raw is not None:
@@ -84,7 +84,7 @@ class Scalar:
 
 
 class Place(NamedTuple):
-    """Where an entry or item stands: `at` its key or dash begins, its value from `start` to `end`.
+    """The place of an entry or item: `at` its key or dash begins, its value from `start` to `end`.
 
     An alias has a place of its own; its value is that of the anchor, whose extent it keeps.
     """
@@ -166,7 +166,7 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file that was read: its content, its text, and what is odd but allowed."""
+    """One file that was read: its content, its text, and its warnings."""
 
     root: Value
     warnings: tuple[Diagnostic, ...]
@@ -204,9 +204,9 @@ def _line_starts(text: str) -> list[int]:
 
 
 class Lines:
-    """The text of one file, able to say at which line and column an offset stands.
+    """The text of one file; finds the line and column of an offset.
 
-    Lines end where an editor ends them; YAML's further line breaks do not count.
+    Lines end as in an editor; YAML's further line breaks do not count.
     """
 
     __slots__ = ("_segments", "_starts", "file", "text")
@@ -234,11 +234,11 @@ class Lines:
         return Span(self.file, number, start - starts[number - 1] + 1, length)
 
     def offset(self, span: Span) -> int:
-        """Return where a span begins, as an offset."""
+        """Return the start of a span, as an offset."""
         return self._starts[min(span.line, len(self._starts)) - 1] + span.column - 1
 
     def line_start(self, index: int) -> int:
-        """Return where the line begins that holds the character at `index`."""
+        """Return the start of the line that holds the character at `index`."""
         return self._starts[self.line(index) - 1]
 
     def line_text(self, index: int) -> str:
@@ -247,7 +247,7 @@ class Lines:
         return self.text[self._starts[number - 1] : self._line_end(number)]
 
     def locate(self, value: str, style: Style, extent: tuple[int, int], wanted: Segment) -> Span:
-        """Return where `wanted` (offset and length in `value`) stands in the file.
+        """Return the place of `wanted` (offset and length in `value`) in the file.
 
         `extent` is the scalar's stretch of the file, with its quotes or block header.
         """
@@ -259,7 +259,7 @@ class Lines:
         return self.span(first, min(max(stop, first + 1), max(end, first + 1)))
 
     def index(self, value: str, style: Style, extent: tuple[int, int], offset: int) -> int:
-        """Return where in the file the character at `offset` of a scalar's value stands."""
+        """Return the index in the file of the character at `offset` of a scalar's value."""
         segments = self._segments.get(extent[0])
         if segments is None:
             segments = self._segments[extent[0]] = _segments(self.text, value, style, extent)

@@ -118,7 +118,7 @@ class _Scanner:
         return Mapping(tuple(entries), self._lines.span(start, self._at), layout)
 
     def _goes_on(self, start: int, closing: str) -> bool:
-        """Go to the next value of the container that begins at `start`, or behind its end."""
+        """Go to the next value of the container that begins at `start`, or past its end."""
         is_first = self._at == start
         if is_first:
             self._at += 1
@@ -166,7 +166,7 @@ class _Scanner:
         return self._scalar(text, start, text, quoted=True)
 
     def _unescape(self, start: int, match: re.Match[str]) -> str:
-        """What an escape of a text that begins at `start` stands for."""
+        """Return the character of an escape in a text that begins at `start`."""
         digits, letter = match.groups()
         if digits is not None:
             return chr(int(digits, 16))

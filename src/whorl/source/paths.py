@@ -1,8 +1,8 @@
 """The one path rule: a file may name files of its own project, and nothing else.
 
-Whatever a workflow, an experiment or a test names is read by `read_named`, the one door.
-Files are also found by name: beside a file, in the folders below it, or in named folders.
-What a command writes by itself follows no symbolic link out of its place.
+`read_named` reads every file that a workflow, an experiment or a test names. Files are also found
+by name: beside a file, in the folders below it, or in named folders. Files that a command writes by
+itself follow no symbolic link out of their place.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def open_file(path: str, *, size_max: int = LIMITS.bytes_max) -> str:
 
 
 def read_named(path: Path, opens: Callable[[Path], bool], size_max: int) -> bytes:
-    """The one door: what a file holds that others name, where its real path fits the rule `opens`.
+    """Returns the content of a file that another one names, if its real path fits the rule `opens`.
 
     Raises OSError, ValueError.
     """
@@ -114,7 +114,7 @@ def read_named(path: Path, opens: Callable[[Path], bool], size_max: int) -> byte
 
 
 def is_open(path: Path, top: Path, closed: frozenset[str] = frozenset()) -> bool:
-    """Whether a file in `top` is read without permission; `closed` are other configurations."""
+    """Checks whether a file in `top` needs no permission; `closed` are other configurations."""
     parts = path.relative_to(top).parts
     is_hidden = any(part.startswith(".") for part in parts)
     is_shown = not is_hidden or any(fits_glob(parts, glob) for glob in _SHOWN)
@@ -122,7 +122,7 @@ def is_open(path: Path, top: Path, closed: frozenset[str] = frozenset()) -> bool
 
 
 def is_kept(parts: tuple[str, ...], closed: frozenset[str]) -> bool:
-    """Whether a path is the engine's own, or one of `closed`: no permission opens it."""
+    """Checks whether a path is the engine's own, or one of `closed`: no permission opens it."""
     return any(part.casefold() in _KEPT for part in parts) or "/".join(parts).casefold() in closed
 
 
@@ -145,9 +145,9 @@ def _read(
 
 
 def read_start(path: Path, size: int, *, follows: bool = True) -> bytes:
-    """At most so many bytes of a regular file; raises OSError, also for whatever else is there.
+    """Returns at most this many bytes of a regular file; raises OSError, also for other files.
 
-    Nothing is waited for: opening a named pipe would take for ever.
+    It never waits: opening a named pipe could block forever.
     """
     # A flag that the platform lacks is left out.
     names = ["O_RDONLY", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"] + ["O_NOFOLLOW"] * (not follows)
@@ -163,10 +163,10 @@ def read_start(path: Path, size: int, *, follows: bool = True) -> bytes:
 
 
 def fits_glob(parts: Sequence[str], glob: str) -> bool:
-    """Whether a path, by the names that lead to it, fits a pattern of files in the project.
+    """Checks whether a path, by the names in it, fits a pattern of files in the project.
 
-    `**` stands for any folders and `folder/` for all below it; only a name that is written with a
-    dot in front stands for hidden ones.
+    `**` matches any folders and `folder/` all below it; only a name that is written with a dot in
+    front matches hidden ones.
     """
     whole = f"{glob}**" if glob.endswith("/") else glob
     return _fits(tuple(parts), tuple(whole.split("/")))
@@ -198,7 +198,7 @@ _REASONS = {
 
 
 def reason_of(error: OSError | RuntimeError | ValueError) -> str:
-    """What is wrong with a file, to be said after its name."""
+    """Returns the error of a file, to be said after its name."""
     if isinstance(error, OSError) and error.errno in _REASONS:
         return _REASONS[error.errno]
     if isinstance(error, RuntimeError):
@@ -208,7 +208,7 @@ def reason_of(error: OSError | RuntimeError | ValueError) -> str:
 
 
 def _near(path: Path, reference: str) -> str:
-    """The file that was probably meant, where there is none of that name, as it is referred to."""
+    """Returns a question with the nearest file name if a file is missing, or names its folder."""
     folder = reference[: -len(path.name)] if reference.endswith(path.name) else ""
     if not path.parent.is_dir():
         return f"there is no folder {str(path.parent)!r}"
@@ -227,7 +227,7 @@ def _refuse(reference: str, reason: str, span: Span | None, advice: str = "") ->
 class Nearby:
     """A file around another one, which would name it by `reference`.
 
-    `folder` is where it stands below the place that was looked through; empty: right there.
+    `folder` is its folder below the place that was searched, or "" if it is directly in the place.
     """
 
     reference: str
@@ -236,9 +236,9 @@ class Nearby:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder that was looked through, nearest files first.
+    """A folder that was searched, nearest files first.
 
-    What stands further `below` it is found without its folder being named.
+    With `below`, files in its subfolders are found without the name of the folder.
     """
 
     files: tuple[Nearby, ...]
@@ -248,7 +248,7 @@ class Place:
 def find_beside(
     base_file: str, names: Sequence[str], *, root: str, folders: Iterable[str] = ()
 ) -> str | None:
-    """Returns how the file `base_file` would name the first of these files that there is.
+    """Returns how the file `base_file` would name the first of these files that exists.
 
     The nearest one counts: beside the file, then below its folder level by level, then in the
     `folders` of the project and below them, then in `root`. Nothing outside of `root` is found.
@@ -273,7 +273,7 @@ def find_beside(
 def list_beside(
     base_file: str, endings: tuple[str, ...], *, root: str, folders: Iterable[str] = ()
 ) -> Iterator[Place]:
-    """The files with one of these endings in each of the places where `find_beside` looks.
+    """Returns the files with one of these endings in each of the places of `find_beside`.
 
     At most `FILES_MAX` of them in each place; hidden ones are left out.
     """
@@ -307,7 +307,7 @@ def _listed(place: Path, top: Path, endings: tuple[str, ...], start: Path) -> tu
 
 
 def _folders_below(start: Path, top: Path) -> Iterator[Path]:
-    """A folder and those below it, nearest first; symbolic links and hidden ones are left out."""
+    """Returns a folder and those below it, nearest first, without links and hidden folders."""
     if not start.is_relative_to(top):
         return
     level = [start]
@@ -328,7 +328,7 @@ def _folders_below(start: Path, top: Path) -> Iterator[Path]:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, hidden things aside, in the order of the names."""
+    """Returns the entries of a folder without hidden ones, sorted by name."""
     try:
         with os.scandir(folder) as entries:
             held = islice(entries, ENTRIES_MAX)
@@ -339,7 +339,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def user_folder(environment: Mapping[str, str]) -> Path:
-    """`$XDG_CONFIG_HOME/whorl`; a relative path there does not count, as its standard says."""
+    """Returns `$XDG_CONFIG_HOME/whorl`; a relative path there is ignored, as its standard says."""
     base = environment.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(base):
         home = environment.get("HOME", "")
@@ -355,7 +355,7 @@ def user_folder(environment: Mapping[str, str]) -> Path:
 
 
 def find_link(folder: Path, names: Iterable[str]) -> Path | None:
-    """The first link among paths in a folder and on the way to them; the folder may be one."""
+    """Returns the first symbolic link on the paths in a folder; the folder may be one."""
     for name in names:
         path = folder
         for part in Path(name).parts:
@@ -366,7 +366,7 @@ def find_link(folder: Path, names: Iterable[str]) -> Path | None:
 
 
 def check_inside(folder: Path, file: str) -> None:
-    """Refuses a file to be written whose path is in a folder, where a link in it leads outside."""
+    """Refuses to write a file in a folder if a symbolic link there leads outside."""
     real = Path(os.path.realpath(file))
     if real.is_relative_to(folder.resolve()) or not _is_in(folder, Path(os.path.abspath(file))):
         return
@@ -375,7 +375,7 @@ def check_inside(folder: Path, file: str) -> None:
 
 
 def _is_in(folder: Path, path: Path) -> bool:
-    """Whether a path, as it is written, leads through a folder, by whichever name of that."""
+    """Checks whether a path, as it is written, leads through a folder, under any of its names."""
     for above in path.parents:
         with suppress(OSError):
             if above.samefile(folder):

@@ -1,4 +1,4 @@
-"""What a file has wrong: all of it collected while it is read, and raised at once."""
+"""The errors of a file, collected while it is read and raised at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INTEGER = regex(r"[-+]?[0-9]+")
 
 @dataclass(slots=True)
 class Report:
-    """Collects what one file has wrong, so that all of it is raised at once."""
+    """Collects the errors of one file, so that all of them are raised at once."""
 
     lines: Lines
     limits: Limits
@@ -34,14 +34,14 @@ class Report:
     value_count: int = 0
 
     def count_value(self, index: int) -> None:
-        """Charge one value; the file is refused where it holds too many."""
+        """Charge one value; the file is refused if it holds too many."""
         self.value_count += 1
         most = self.limits.values_max
         if self.value_count > most:
             self.refuse(f"the file holds more than {most:,} values", index, "split the file")
 
     def with_part(self, parts: int, index: int) -> int:
-        """How many mappings and lists one of them holds, together with another one."""
+        """Counts the mappings and lists in a container, with one more; refuses too many."""
         parts, most = parts + 1, self.limits.parts_max
         if parts > most:
             message = f"one mapping or list holds more than {most:,} others"
@@ -62,17 +62,17 @@ class Report:
         self.stop(Diagnostic(SYNTAX, message, span, label, help_text))
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Keep a finding and read on, up to a number that a person would still read."""
+        """Keep a finding and continue reading, up to a number that a person would still read."""
         listed = self.warnings if diagnostic.severity == "warning" else self.errors
         if len(listed) < _REPORTED_MAX:
             listed.append(diagnostic)
 
     def stop(self, diagnostic: Diagnostic) -> NoReturn:
-        """Raise everything that was found, this last."""
+        """Raise all findings, this one last."""
         raise InvalidWorkflow([*self.errors, diagnostic])
 
     def finish(self) -> tuple[Diagnostic, ...]:
-        """Raise if anything is wrong; else return the warnings."""
+        """Raise if there are errors; else return the warnings."""
         if self.errors:
             raise InvalidWorkflow(self.errors)
         return tuple(self.warnings)

@@ -1,6 +1,6 @@
 """Reads YAML from the parser's events: bounded, without tags, merge keys and surprises.
 
-No constructor of the YAML library is used. What its messages mean is said in plain words.
+No constructor of the YAML library is used. Its messages are replaced by plain words.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class _Builder:
         self._alias_count = 0
 
     def read(self) -> Value | None:
-        """The value of the one document, if there is one."""
+        """Return the value of the one document, if there is one."""
         root = None
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
@@ -135,7 +135,7 @@ class _Builder:
         return root
 
     def _node(self, event: yaml.Event, depth: int, *, is_key: bool = False) -> _Node:
-        """The value that begins with an event; `depth` containers are around it."""
+        """Return the value that begins with an event; `depth` containers are around it."""
         # Most are of this kind; the library derives no other from it.
         if type(event) is yaml.ScalarEvent:
             start, end = _extent(event)
@@ -269,14 +269,14 @@ class _Builder:
         return node._replace(extent=_extent(event))
 
     def _dash(self, index: int, column: int) -> int:
-        """Where the next item of a block sequence begins, behind the end of the last one."""
+        """Return the start of the next item of a block sequence, after the end of the last one."""
         dash = re.compile(rf"[\n\r\x85\u2028\u2029] {{{column}}}-(?!\S)").search(
             self._lines.text, index
         )
         return index if dash is None else dash.end() - 1
 
     def _block_end(self, start: int, end: int) -> int:
-        """Where a block scalar ends: at its last line, or with the empty ones that it keeps."""
+        """Return the end of a block scalar: its last line, or the empty lines that it keeps."""
         text = self._lines.text
         header = _HEADER.match(text, start)
         if header is not None and "+" in header.group():
@@ -317,7 +317,7 @@ class _Builder:
 def _layout(
     event: yaml.CollectionStartEvent, closing: yaml.Event, start: int, places: list[Place]
 ) -> Layout:
-    """How a collection is written; the mark behind a block lies at whatever follows it."""
+    """Return the layout of a collection; a block ends with its last entry."""
     end = _extent(closing)[1] if event.flow_style else places[-1].end if places else start
     return Layout((start, end), tuple(places), bool(event.flow_style), event.anchor is not None)
 
@@ -372,7 +372,7 @@ _ADVICE = (
 
 
 def _explained(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
-    """What a message of the parser means, in plain words."""
+    """Return a message of the parser in plain words."""
     mark = error.problem_mark or error.context_mark
     index = mark.index if mark else 0
     problem = (error.problem or "the parser gave up").strip()

@@ -54,7 +54,7 @@ class Editor:
         is_json: bool,
         parse_whole: Callable[[str], Document] | None = None,
     ) -> None:
-        """`parse_whole` reads what is the whole text: it may know it already."""
+        """`parse_whole` reads a whole text; it may use one that was read before."""
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self._parse_whole = parse_whole or parse
         source = text.removeprefix(self._mark)
@@ -70,7 +70,7 @@ class Editor:
         return self._mark + self.now.source
 
     def patches(self) -> list[Patch]:
-        """All changes as patches of the first text."""
+        """Returns all changes as patches of the first text."""
         lead = len(self._mark)
         patches = [
             Patch(start + lead, end + lead, new) for start, end, new in self._history.patches()
@@ -82,7 +82,7 @@ class Editor:
         return patches
 
     def first_span(self, span: Span) -> Span | None:
-        """Where a line of the text as it is by now stood at first, if it stands there."""
+        """Returns the first place of a line of the current text, if the first text has the line."""
         lines = self.now.source.splitlines()
         wanted = lines[span.line - 1].strip() if span.line <= len(lines) else ""
         found = [
@@ -104,7 +104,7 @@ class Editor:
         self.now.refuse(UNEXACT, message, at, _AS_TEXT)
 
     def verify(self) -> None:
-        """Reads all of the text again, of which each change has read its own part only."""
+        """Reads the whole text again; each change has read only its own part."""
         if self._whole is self.now:
             return
         now = self.now
@@ -141,7 +141,7 @@ class Editor:
     ) -> Path:
         """Puts a new entry into a container, in the style of the others.
 
-        One that is there `instead` of another has the blank lines that were before that one.
+        If it replaces another entry (`instead`), it keeps the blank lines before that one.
         """
         shape = shape_of_json(value)
         first: EditRefused | None = None
@@ -156,7 +156,7 @@ class Editor:
         raise first
 
     def put(self, path: Path, value: Json) -> None:
-        """Replaces a value; what is in both stays as it is written."""
+        """Replaces a value; parts that are in both stay as they are written."""
         old = self.now.value(path)
         if shape_of(old) == shape_of_json(value):
             return
@@ -168,7 +168,7 @@ class Editor:
             self._make(_respelled(self.now, path, value), wanted, place.at)
 
     def _merge(self, path: Path, value: Json) -> bool:
-        """Changes a container part by part, where both are of one kind and order."""
+        """Changes a container part by part, if both have the same kind and order."""
         old = self.now.value(path)
         if not value or isinstance(old, Scalar) or not len(old) or old.layout.anchored:
             return False
@@ -222,11 +222,11 @@ class Editor:
         self._make(_renamed(self.now, path, name), wanted, at)
 
     def piece_of(self, written: str) -> Piece:
-        """A piece from a clipboard: the text of one entry or item."""
+        """Makes a piece from a clipboard: the text of one entry or item."""
         return entries.from_clipboard(self.now, written)
 
     def renamed_piece(self, piece: Piece, name: str) -> Piece:
-        """A piece of a block under another name."""
+        """Returns a piece of a block under another name."""
         if piece.name == name or piece.name is None:
             return piece
         read = Editor(piece.text, lambda text: self.now.read_other(text).document, is_json=False)
@@ -234,7 +234,7 @@ class Editor:
         return replace(piece, name=name, text=read.text)
 
     def rewrite(self, path: Path, written: str) -> None:
-        """Writes the lines of one entry anew, as they were typed; nothing else may change."""
+        """Replaces the lines of one entry by what was typed; nothing else may change."""
         patch = entries.rewritten(self.now, path, written)
         changed = self.now.read_with([patch])
         wanted = self.now.shape
@@ -244,7 +244,7 @@ class Editor:
         self._make([[patch]], wanted, self.now.place(path).at)
 
     def open(self, path: Path) -> None:
-        """Writes what stands in brackets over lines of its own; its entries stay as they are."""
+        """Writes the entries in brackets on lines of their own, unchanged."""
         value, place = self.now.container(path), self.now.place(path)
         if self.now.is_json or self.now.container(path[:-1]).layout.flow:
             message = "only a value of a mapping or list that is written in lines can be opened"
@@ -254,9 +254,9 @@ class Editor:
         self._make(_opened(self.now, path), self.now.shape, place.at)
 
     def set(self, keys: list[Key], value: Json, *, before: tuple[str, ...] = ()) -> None:
-        """Sets what keys lead to; mappings that are missing on the way are made.
+        """Sets the value at these keys; makes mappings that are missing on the way.
 
-        What is new comes last, or before the first entry of certain names.
+        A new entry comes last, or before the first entry of certain names.
         """
         path = self.now.find(keys)
         if path is not None:
@@ -279,7 +279,7 @@ class Editor:
         self.insert(known, index, name, value)
 
     def unset(self, keys: list[Key], *, keeps: int = 0) -> None:
-        """Removes what keys lead to, with parents that it leaves empty, down to `keeps` keys."""
+        """Removes the value at these keys, and parents that become empty, down to `keeps` keys."""
         path = self.now.find(keys)
         if path is None:
             at = self.now.find(keys[:keeps]) or ()
@@ -298,7 +298,7 @@ def _count(shape: Shape) -> int:
 
 
 def _respelled(text: Text, path: Path, value: Json) -> Iterator[list[Patch]]:
-    """The ways of writing another value in the place of one, the smallest first."""
+    """Returns the ways of replacing one value by another, the smallest first."""
     old, place = text.value(path), text.place(path)
     if isinstance(old, Scalar) and not place.is_alias:
         if isinstance(old.value, str) and isinstance(value, str) and value:
@@ -324,7 +324,7 @@ def _respelled(text: Text, path: Path, value: Json) -> Iterator[list[Patch]]:
 
 
 def _placed(text: Text, path: Path, written: str) -> Iterator[list[Patch]]:
-    """One line in the place of a value, behind its key."""
+    """Returns the ways of replacing a value by one line, after its key."""
     place, old = text.place(path), text.value(path)
     if place.start == place.end:
         yield [Patch(place.start, place.end, " " + written)]
@@ -337,7 +337,7 @@ def _placed(text: Text, path: Path, written: str) -> Iterator[list[Patch]]:
 
 
 def _part(text: Text, old: Scalar, value: str) -> Iterator[list[Patch]]:
-    """Only the characters of a text that differ."""
+    """Replaces only the characters of a text that differ."""
     before = old.text
     head, tail = shared_ends(before, value)
     new, end = value[head : len(value) - tail], len(before) - tail
@@ -379,7 +379,7 @@ def _block_scalar(text: Text, path: Path, value: str) -> Iterator[list[Patch]]:
 
 
 def _lines(text: Text, path: Path, value: Json) -> Iterator[list[Patch]]:
-    """A mapping or list in lines below its key; a remark behind the key stays."""
+    """Writes a mapping or list in lines below its key; a remark after the key stays."""
     place = text.place(path)
     is_item = isinstance(text.value(path[:-1]), Sequence)
     deep = text.indent.items if isinstance(value, list) else len(text.indent.unit)
@@ -393,7 +393,7 @@ def _lines(text: Text, path: Path, value: Json) -> Iterator[list[Patch]]:
 
 
 def _opened(text: Text, path: Path) -> Iterator[list[Patch]]:
-    """The entries of brackets in lines below their key, each as it is written or spelled anew."""
+    """Writes the entries of brackets in lines below their key, as they are or respelled."""
     place, value = text.place(path), text.value(path)
     assert isinstance(value, Mapping | Sequence)
     if "#" in re.sub(r"\"[^\"]*\"|'[^']*'", "", text.text[place.start : place.end]):
@@ -413,7 +413,7 @@ def _opened(text: Text, path: Path) -> Iterator[list[Patch]]:
 
 
 def _renamed(text: Text, path: Path, name: str) -> Iterator[list[Patch]]:
-    """The ways of writing another key."""
+    """Returns the ways of writing another key."""
     holder = text.container(path[:-1])
     assert isinstance(holder, Mapping)
     key = holder.entries[path[-1]].key

@@ -27,7 +27,7 @@ _REMARK = re.compile(r"//|/\*|#")
 
 
 def cut(text: Text, path: Path) -> tuple[Piece, list[list[Patch]]]:
-    """The piece that an entry is, and the ways of taking it out."""
+    """Returns the piece that an entry is, and the ways of removing it."""
     holder, index = text.container(path[:-1]), path[-1]
     place = holder.layout.places[index]
     name = holder.entries[index].name if isinstance(holder, Mapping) else None
@@ -82,7 +82,7 @@ def _cut_flow(
 
 
 def _refuse_remarks(text: Text, holder: Container) -> None:
-    """Refuse brackets with a remark behind one of their entries: it may belong to any of them."""
+    """Refuse brackets with a remark after one of their entries: it may belong to any of them."""
     places, (start, end) = holder.layout.places, holder.layout.extent
     for place, at in zip(places, [*(each.at for each in places[1:]), end], strict=True):
         if _REMARK.search(text.text, place.end, at):
@@ -91,7 +91,7 @@ def _refuse_remarks(text: Text, holder: Container) -> None:
 
 
 def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Patch]]]:
-    """The only entry of a block leaves empty brackets behind."""
+    """Cuts the only entry of a block, which leaves empty brackets."""
     if len(path) == 1:
         text.refuse(FLOW, "this is the only entry of the file", text.place(path).at)
     holder, owner = text.container(path[:-1]), path[:-1]
@@ -105,7 +105,7 @@ def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Pa
 
 
 def paste(text: Text, path: Path, index: int, piece: Piece) -> Iterator[list[Patch]]:
-    """The ways of putting a piece into a container, before the entry of an index."""
+    """Returns the ways of putting a piece into a container, before the entry of an index."""
     value = text.value(path)
     if isinstance(value, Scalar) or not len(value):
         if path:
@@ -149,14 +149,14 @@ def _paste_block(text: Text, holder: Container, index: int, piece: Piece) -> Ite
 
 
 def _unfolded(text: Text, piece: Piece, column: int, is_named: bool) -> Piece:
-    """A piece of brackets as a line of a block."""
+    """Returns a piece of brackets as a line of a block."""
     core = shifted_rest(piece.text, column + 2 - piece.column)
     line = " " * column + ("" if is_named else "- ") + core + text.newline
     return replace(piece, text=line, gap="", column=column, flow=False, fresh=True)
 
 
 def _usual_gap(text: Text, holder: Container) -> str:
-    """The blank lines between the first two entries of a block."""
+    """Returns the blank lines between the first two entries of a block."""
     if len(holder) < 2:
         return ""
     gap = text.text[text.line_end(holder.layout.places[0].end) : text.own(holder, 1).start]
@@ -181,7 +181,7 @@ def _paste_flow(text: Text, holder: Container, index: int, piece: Piece) -> Iter
 
 
 def _flow_gap(text: Text, holder: Container) -> str:
-    """What is between two entries in brackets."""
+    """Returns the text between two entries in brackets."""
     places, written = holder.layout.places, text.text
     if len(places) > 1:
         return written[places[0].end : places[1].at]
@@ -192,7 +192,7 @@ def _flow_gap(text: Text, holder: Container) -> str:
 
 
 def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
-    """A piece of a block for brackets; only what fits on a line without remarks can be one."""
+    """Returns a piece of a block for brackets; it must fit on a line without remarks."""
     lines = piece.text.strip().splitlines()
     if not piece.fresh and (len(lines) > 1 or _REMARK.search(piece.text)):
         message = "lines of a block cannot be put into brackets as they are"
@@ -202,7 +202,7 @@ def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
 
 
 def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
-    """The ways of filling an empty container, or a place that has nothing in it."""
+    """Returns the ways of filling an empty container or an empty place."""
     value = text.value(path)
     start, end = text.place(path)[1:3] if path else extent_of(value)
     owner = text.value(path[:-1]) if path else None
@@ -243,13 +243,13 @@ def _fill_brackets(text: Text, extent: tuple[int, int], piece: Piece) -> Iterato
 
 
 def _begins_line(text: Text, at: int) -> bool:
-    """Whether a line of its own begins with the entry whose value is at an offset."""
+    """Checks whether the entry of the value at an offset begins a line of its own."""
     line = text.text[text.line_start(at) : at].strip()
     return line.count('"') <= 2 and "{" not in line and "[" not in line
 
 
 def rewritten(text: Text, path: Path, written: str) -> Patch:
-    """The lines of one entry as they were typed, shifted to where it stands."""
+    """Returns the lines of one entry as they were typed, shifted to its place."""
     holder, place = text.container(path[:-1]), text.place(path)
     start, end = place.at, place.end
     written = written.replace("\r\n", "\n")
@@ -284,7 +284,7 @@ class Piece:
 
 
 def shifted(lines: str, delta: int, column: int) -> str:
-    """Lines moved to the right or left; what is indented less than they are stays."""
+    """Moves lines to the right or left; lines that are indented less stay."""
     if not delta:
         return lines
     moved = []
@@ -301,13 +301,13 @@ def shifted(lines: str, delta: int, column: int) -> str:
 
 
 def shifted_rest(text: str, delta: int) -> str:
-    """The same for characters in brackets: their first line begins somewhere in a line."""
+    """Moves characters in brackets in the same way: their first line begins within a line."""
     first, newline, rest = text.partition("\n")
     return first + newline + shifted(rest, delta, max(0, -delta)) if newline else text
 
 
 def fresh(text: Text, path: Path, name: str | None, shape: Shape) -> Iterator[Piece]:
-    """The ways of writing a new entry for a container, in the style of its neighbours."""
+    """Returns the ways of writing a new entry for a container, in the style of its neighbours."""
     value, holder = json_of(shape), text.value(path)
     is_empty = isinstance(holder, Scalar) or not len(holder)
     is_flow = text.is_json or (
@@ -330,7 +330,7 @@ def fresh(text: Text, path: Path, name: str | None, shape: Shape) -> Iterator[Pi
 
 
 def from_clipboard(text: Text, written: str) -> Piece:
-    """A piece from a clipboard: the text of one entry or item."""
+    """Makes a piece from a clipboard: the text of one entry or item."""
     lines = dedent(written.replace("\r\n", "\n").strip("\n")) + "\n"
     try:
         read = text.read_other(lines)
@@ -354,7 +354,7 @@ def flow_text(piece: Piece, text: Text) -> str:
 
 
 def _last_container(holder: Container) -> tuple[Place, Container] | None:
-    """The last one that a container holds and that is not empty; the others are not looked at."""
+    """Returns the last non-empty container in a container."""
     for index in reversed(range(len(holder.layout.places))):
         child = child_of(holder, index)
         if not isinstance(child, Scalar) and len(child):
@@ -373,7 +373,7 @@ def extent_of(value: Value) -> tuple[int, int]:
 
 
 def _is_on_lines(text: Text, holder: Value) -> bool:
-    """Whether new values of a container of JSON go over several lines, as its others do."""
+    """Checks whether new values of a JSON container span several lines, as its others do."""
     if isinstance(holder, Scalar) or not len(holder):
         return "\n" in text.source.strip()
     last = _last_container(holder)

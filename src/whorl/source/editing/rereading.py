@@ -1,9 +1,8 @@
-"""Reads a changed text again without reading all of it: what is far from the change stays as it is.
+"""Reads a changed text again without reading all of it: distant parts stay as they are.
 
-Neighbours that a change does not touch are left out, with a word in their place, and what is left
-is read as any text is. Where each of these words is found in its own place, it stands for the
-values that were left out, moved by as much as the text has grown. What two texts mean is compared
-by their shapes.
+Neighbours that a change does not touch are replaced by a word, and the rest is read as any text. If
+each of these words is found in its own place, it represents the values that were left out, moved by
+as much as the text has grown. The meanings of two texts are compared by their shapes.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Shape(NamedTuple):
         return Shape(self.kind, None, names, children)
 
     def with_new(self, index: int, name: str | None, child: Shape) -> Shape:
-        """This with one more child; a scalar is an empty place that becomes a container."""
+        """Returns this with one more child; a scalar is an empty place that becomes a container."""
         names, kind = self.names, self.kind
         if kind not in ("map", "list"):
             names, kind = (None, "list") if name is None else ((), "map")
@@ -107,14 +106,14 @@ def json_of(shape: Shape) -> Json:
 
 
 def changed_at(shape: Shape, path: Path, change: Callable[[Shape], Shape]) -> Shape:
-    """The shape with the value at a path changed."""
+    """Returns the shape with the value at a path changed."""
     if not path:
         return change(shape)
     return shape.with_child(path[0], changed_at(shape.children[path[0]], path[1:], change))
 
 
 def child_of(value: Value, index: int) -> Value:
-    """The child of a container by its index."""
+    """Returns the child of a container by its index."""
     assert not isinstance(value, Scalar)
     return value.items[index] if isinstance(value, Sequence) else value.entries[index].value
 
@@ -133,7 +132,7 @@ _LEAST = 60
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Children of one holder, from `first` to before `last`, that a word stands for."""
+    """Children of one holder, from `first` to before `last`, that a word replaces."""
 
     holder: Mapping | Sequence
     shape: Shape
@@ -154,9 +153,9 @@ def reread(
     *,
     is_json: bool,
 ) -> tuple[Document, Shape] | None:
-    """The changed text as it is read, if reading a part of it is enough to know.
+    """Returns the changed text as read, if reading a part of it is enough, or None.
 
-    `change` says from where to where the old text was replaced, and by how many characters.
+    `change` is the start and end of the replaced part of the old text, and its new length.
     """
     if isinstance(old.root, Scalar) or old.warnings or without_surrogates(text) != text:
         return None
@@ -187,11 +186,11 @@ def reread(
 
 
 class _NotFoundError(Exception):
-    """A word does not stand where it was written."""
+    """A word is not where it was written."""
 
 
 def _leaf_before(value: Value, index: int) -> int:
-    """Where the last entry or item begins that begins before an index; it may go on behind it."""
+    """Returns the start of the last entry or item that begins before an index."""
     found = index
     while not isinstance(value, Scalar):
         places = value.layout.places
@@ -205,7 +204,7 @@ def _leaf_before(value: Value, index: int) -> int:
 def _runs(
     holder: Mapping | Sequence, shape: Shape, change: tuple[int, int], move: tuple[int, bool]
 ) -> Iterator[_Run]:
-    """The neighbours on both sides of a change, in all that holds it."""
+    """Returns the neighbours on both sides of a change, in all containers around it."""
     near, end = change
     places = holder.layout.places
     before = next((at for at, place in enumerate(places) if place.end >= near), len(places))
@@ -233,7 +232,7 @@ class _Rereading:
         self._long: list[int] = [0]
 
     def shortened(self) -> str:
-        """The text with a word for each run."""
+        """Returns the text with a word for each run."""
         parts: list[str] = []
         at = size = 0
         for word, run in self.left.items():
@@ -255,7 +254,7 @@ class _Rereading:
         return self._long[part] + short - self._short[part]
 
     def grown(self, value: Value) -> tuple[Value, Shape]:
-        """A value of the shortened text as it is in the whole one."""
+        """Returns a value of the shortened text as it is in the whole one."""
         if isinstance(value, Scalar):
             start, end = map(self._index, value.extent)
             return _scalar(value, start, end, self._lines), scalar_shape(value.value)
@@ -354,7 +353,7 @@ def _shifted(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
 
 
 def _shown(layout: Layout) -> tuple[int, int | None]:
-    """What of a container its span shows: brackets, or where a block begins."""
+    """Returns the extent of a container for its span: brackets, or the start of a block."""
     return layout.extent[0], layout.extent[1] if layout.flow else None
 
 
@@ -366,7 +365,7 @@ def _mapping_span(lines: Lines, layout: Layout, entries: list[Entry]) -> Span:
 
 
 def moved(value: Value, by: int, lines: Lines) -> Value:
-    """A value of an older text as it stands in another one, further down or up."""
+    """Returns a value of an older text at its place in another one, further down or up."""
     if isinstance(value, Scalar):
         return _scalar(value, value.extent[0] + by, value.extent[1] + by, lines)
     if isinstance(value, _MovedMapping | _MovedSequence):
@@ -379,7 +378,7 @@ def moved(value: Value, by: int, lines: Lines) -> Value:
 
 
 class _Moved:
-    """Makes a moved container when something of it is asked for: most are never asked."""
+    """Makes a moved container when it is first read: most are never read."""
 
     __slots__ = ()
 
@@ -387,7 +386,7 @@ class _Moved:
         object.__setattr__(self, "_from", (old, by, lines))
 
     def pending(self) -> tuple[Any, int, Any]:
-        """From what it is still to be made, if it is."""
+        """Returns the values that it is made from, if it is not made yet."""
         found: tuple[Any, int, Any] = object.__getattribute__(self, "_from")
         return found
 

@@ -1,6 +1,6 @@
-"""How values are written anew: candidates in the style of their place, the plainest first.
+"""Writes new values: candidates in the style of their place, the plainest first.
 
-Whether a candidate means what it should is found out by reading it in its place.
+A candidate is checked by reading it in its place.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ESCAPED = re.compile(rf"(?![\n\t]){UNSAFE_LETTERS}|[\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Indent:
-    """How a file is indented: by how many spaces, and lists below their keys by how many.
+    """The indentation of a file: its number of spaces, and that of lists below their keys.
 
-    What holds no object stands on one line where it is not longer than `inline`.
+    A value without objects is on one line if it is not longer than `inline`.
     """
 
     unit: str = "  "
@@ -42,7 +42,7 @@ class Indent:
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes, which JSON and YAML read alike."""
+    """Returns a text in double quotes, which JSON and YAML read alike."""
     return _dumped(text)
 
 
@@ -52,13 +52,13 @@ def _dumped(value: Json, **options: Any) -> str:
 
 
 def flow(value: Json, colon: str = ": ") -> str:
-    """A value on one line, as JSON, which YAML reads as well."""
+    """Returns a value on one line, as JSON, which YAML reads as well."""
     separators = (", " if colon.endswith(" ") else ",", colon)
     return _dumped(value, separators=separators)
 
 
 def indented_json(value: Json, column: int, indent: Indent) -> str:
-    """A value as JSON over several lines, the first of them at `column`."""
+    """Returns a value as JSON over several lines, the first of them at `column`."""
     if not isinstance(value, dict | list) or not value:
         return flow(value)
     lines = _dumped(value, indent=indent.unit, separators=(",", indent.colon))
@@ -70,7 +70,7 @@ def _padding(unit: str, column: int) -> str:
 
 
 def scalar(value: str | float | bool | None, *, is_flow: bool = False) -> str:
-    """A scalar on one line of YAML."""
+    """Returns a scalar on one line of YAML."""
     if not isinstance(value, str):
         return "null" if value is None else json.dumps(value)
     is_plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS and value == value.strip()
@@ -91,7 +91,7 @@ def key(name: str) -> str:
 
 
 def literal(text: str, column: int, indent: Indent, *, owner: int | None = None) -> str | None:
-    """A text as a block scalar whose lines begin at `column`; None where it cannot be one."""
+    """Returns a text as a block scalar whose lines begin at `column`, or None if impossible."""
     if not text.strip() or not _is_simple(text.replace("\n", " ").replace("\t", " ")):
         return None
     chomping = "" if text.endswith("\n") else "-"
@@ -104,7 +104,7 @@ def literal(text: str, column: int, indent: Indent, *, owner: int | None = None)
 
 
 def block(value: Json, column: int, indent: Indent) -> list[str]:
-    """The lines of a mapping or list, at a column."""
+    """Returns the lines of a mapping or list, at a column."""
     lines: list[str] = []
     pad = " " * column
     if isinstance(value, dict):
@@ -122,7 +122,7 @@ def block(value: Json, column: int, indent: Indent) -> list[str]:
 
 
 def _entry(head: str, value: Json, column: int, indent: Indent) -> Iterator[str]:
-    """The lines of an entry, behind its key or dash."""
+    """Returns the lines of an entry, after its key or dash."""
     deeper = column + len(indent.unit)
     if isinstance(value, dict | list) and value:
         if _is_short(value, indent):
@@ -141,7 +141,7 @@ def _entry(head: str, value: Json, column: int, indent: Indent) -> Iterator[str]
 
 
 def _is_short(value: dict[str, Json] | list[Json], indent: Indent) -> bool:
-    """Whether an object or a list stands on one line."""
+    """Checks whether an object or a list is written on one line."""
     if isinstance(value, list) and all(isinstance(item, int | float) for item in value):
         return True
     parts = value if isinstance(value, list) else value.values()
@@ -158,7 +158,7 @@ def _holds_object(value: Json) -> bool:
 
 
 def brackets(value: Json) -> str:
-    """A value on one line of YAML, with quotes only where they are needed."""
+    """Returns a value on one line of YAML, with quotes only if they are needed."""
     if isinstance(value, dict):
         parts = (f"{key(name)}: {brackets(part)}" for name, part in value.items())
         return "{" + ", ".join(parts) + "}"
@@ -168,7 +168,7 @@ def brackets(value: Json) -> str:
 
 
 def scalars(value: Json, style: Style, *, is_json: bool, is_flow: bool) -> Iterator[str]:
-    """How a value may be written on one line, in the style that was there first."""
+    """Returns the ways of writing a value on one line, in its earlier style."""
     if is_json or isinstance(value, dict | list):
         yield flow(value)
         return

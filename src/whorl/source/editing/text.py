@@ -1,4 +1,4 @@
-"""A text that can be changed: what it means, and where its entries and their lines stand."""
+"""A text that can be changed: its meaning, and the places of its entries and their lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Own:
 
 
 class Text:
-    """One state of a text. A last line without an end is given one; `source` has it not."""
+    """One state of a text. If its last line has no end, one is added; `source` lacks it."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class Text:
         return shape_of(self.root)
 
     def changed(self, patches: Iterable[Patch], wanted: Shape) -> Text | None:
-        """The text with patches, if it is read as what was wanted."""
+        """Returns the text with patches, if it is read as the wanted shape."""
         changed = self.read_with(patches)
         return changed if changed is not None and changed.shape == wanted else None
 
     def read_with(self, patches: Iterable[Patch]) -> Text | None:
-        """The text with patches, if it can be read at all."""
+        """Returns the text with patches, if it can be read at all."""
         patches = list(patches)
         text = apply(self.text, patches)
         if self.is_padded:
@@ -88,11 +88,11 @@ class Text:
         return changed
 
     def read_as(self, document: Document) -> Text:
-        """The same text, as it was read by others."""
+        """Returns the same text with a document that was already read."""
         return Text(self.source, self._parse, is_json=self.is_json, document=document)
 
     def _reread(self, patches: list[Patch], text: str) -> tuple[Document, Shape] | None:
-        """The patched text as it is read, if that can be known from a part of it."""
+        """Returns the patched text as read, if reading a part of it is enough."""
         if not patches or self.document.text != self.source:
             return None
         start, end = min(p.start for p in patches), max(p.end for p in patches)
@@ -102,11 +102,11 @@ class Text:
         return reread(self.document, self.shape, change, text, self._parse, is_json=self.is_json)
 
     def read_other(self, source: str) -> Text:
-        """Another text, read in the same way; raises InvalidWorkflow."""
+        """Reads another text in the same way; raises InvalidWorkflow."""
         return Text(source, self._parse, is_json=self.is_json)
 
     def shape_at(self, path: Path) -> Shape | None:
-        """What stands at a path, if anything does."""
+        """Returns the shape at a path, or None if there is nothing."""
         shape = self.shape
         for index in path:
             if index >= len(shape.children):
@@ -118,7 +118,7 @@ class Text:
         raise EditRefused(Diagnostic(code, message, self.lines.span(at), "", advice))
 
     def container(self, path: Path) -> Container:
-        """The mapping or list at a path, which must be one that can be changed alone."""
+        """Returns the mapping or list at a path, which must be one that can be changed alone."""
         value = self.root
         for index in (*path, None):
             if isinstance(value, Scalar):
@@ -136,7 +136,7 @@ class Text:
         return value
 
     def check_once(self, value: Mapping, index: int) -> None:
-        """Refuse a key that is written twice, or one that is written in the long way."""
+        """Refuse a key that is written twice, or one in the long form (`?`)."""
         name, at = value.entries[index].name, value.layout.places[index].at
         if sum(entry.name == name for entry in value.entries) > 1:
             advice = "edit the text, and keep one of them"
@@ -154,7 +154,7 @@ class Text:
         )
 
     def find(self, keys: Iterable[Key]) -> Path | None:
-        """The path of indexes to what keys name, if all of it is there."""
+        """Returns the path of indexes for these keys, or None if one is missing."""
         path: list[int] = []
         value: Value = self.root
         for key in keys:
@@ -174,7 +174,7 @@ class Text:
         return value_at(self.root, path)
 
     def place(self, path: Path) -> Place:
-        """Where an entry or item stands."""
+        """Returns the place of an entry or item."""
         value = value_at(self.root, path[:-1])
         assert not isinstance(value, Scalar)
         return value.layout.places[path[-1]]
@@ -183,7 +183,7 @@ class Text:
         return self.text.rfind("\n", 0, at) + 1
 
     def line_end(self, at: int) -> int:
-        """Where the line behind the one of `at` begins."""
+        """Returns the start of the line after the one of `at`."""
         found = self.text.find("\n", at)
         return len(self.text) if found < 0 else found + 1
 
@@ -191,13 +191,13 @@ class Text:
         return at - self.line_start(at)
 
     def margin(self, at: int) -> int:
-        """How far the line of `at` is indented."""
+        """Returns the indentation of the line of `at`."""
         start = self.line_start(at)
         found = _SPACES.match(self.text, start)
         return found.end() - start if found else 0
 
     def head(self, path: Path) -> int:
-        """Where an entry's value may begin: behind the colon of its key, or behind its dash."""
+        """Returns where an entry's value may begin: after its key's colon, or after its dash."""
         holder, place = value_at(self.root, path[:-1]), self.place(path)
         if isinstance(holder, Sequence):
             return place.at + (0 if holder.layout.flow else 1)
@@ -206,7 +206,7 @@ class Text:
         return self.text.index(":", end) + 1
 
     def own(self, value: Container, index: int) -> Own:
-        """The lines of an entry of a block, with the comments right above it."""
+        """Returns the lines of an entry of a block, with the comments right above it."""
         places = value.layout.places
         place = places[index]
         start, end = self.line_start(place.at), self.line_end(place.end)
@@ -224,7 +224,7 @@ class Text:
 
     @cached_property
     def indent(self) -> Indent:
-        """How this text is indented, as far as it shows."""
+        """Returns the indentation of this text, as far as it shows."""
         inside = [start for start in self._inner_lines() if self.margin(start)]
         width = min((self.margin(start) for start in inside[:50]), default=2)
         tab = bool(inside) and self.text[inside[0]] == "\t"
@@ -237,7 +237,7 @@ class Text:
         return Indent(unit, len(unit) if items is None else items, self.newline, colon)
 
     def _inner_lines(self) -> list[int]:
-        """Where lines of entries begin, down to the second level."""
+        """Returns where lines of entries begin, down to the second level."""
         if isinstance(self.root, Scalar):
             return []
         found = []
@@ -249,7 +249,7 @@ class Text:
 
 
 def _items_indent(text: Text, value: Value, depth: int = 0) -> int | None:
-    """By how much lists are indented below their keys, as the first list of blocks shows."""
+    """Returns the indentation of lists below their keys, by the first list of blocks."""
     if not isinstance(value, Mapping) or depth > 8 or value.layout.flow:
         return None
     for entry, place in zip(value.entries, value.layout.places, strict=True):
@@ -274,7 +274,7 @@ class Patch(NamedTuple):
 
 
 def apply(text: str, patches: Iterable[Patch]) -> str:
-    """The text with all patches made; none of them may reach into another."""
+    """Returns the text with all patches made; patches may not overlap."""
     parts: list[str] = []
     at = 0
     for start, end, new in sorted(patches, key=lambda patch: patch[:2]):
@@ -285,7 +285,7 @@ def apply(text: str, patches: Iterable[Patch]) -> str:
 
 
 def in_utf16(text: str, patches: Iterable[Patch]) -> list[Patch]:
-    """The same patches with offsets in UTF-16 units, which browsers count."""
+    """Returns the same patches with offsets in UTF-16 units, which browsers count."""
 
     def units(index: int) -> int:
         return len(text[:index].encode("utf-16-le")) // 2
@@ -294,7 +294,7 @@ def in_utf16(text: str, patches: Iterable[Patch]) -> list[Patch]:
 
 
 class History:
-    """All changes of a text together, as patches of the text that it was at first."""
+    """All changes of a text together, as patches of the first text."""
 
     def __init__(self, text: str) -> None:
         self._first = text
@@ -302,7 +302,7 @@ class History:
         self._parts: list[tuple[int, int] | str] = [(0, len(text))]
 
     def add(self, patches: Iterable[Patch]) -> None:
-        """Note patches of the text as it is by now."""
+        """Adds patches of the current text."""
         for patch in sorted(patches, key=lambda patch: patch[:2], reverse=True):
             self._replace(patch)
 
@@ -312,7 +312,7 @@ class History:
         self._parts[first:last] = [patch.text] if patch.text else []
 
     def _split(self, offset: int) -> int:
-        """Cut at an offset; gives the index of the part that begins there."""
+        """Cut at an offset; returns the index of the part that begins there."""
         for index, part in enumerate(self._parts):
             length = len(part) if isinstance(part, str) else part[1] - part[0]
             if offset <= 0:
@@ -329,7 +329,7 @@ class History:
         return len(self._parts)
 
     def patches(self) -> list[Patch]:
-        """What is different from the first text, in its offsets."""
+        """Returns the differences from the first text, in its offsets."""
         found: list[Patch] = []
         at, new = 0, ""
         for part in (*self._parts, (len(self._first), len(self._first))):
@@ -343,14 +343,14 @@ class History:
 
 
 def trimmed(text: str, patch: Patch) -> Patch:
-    """A patch without what it would replace by the same."""
+    """Returns a patch without the parts that it does not change."""
     start, end, new = patch
     head, tail = shared_ends(text[start:end], new)
     return Patch(start + head, end - tail, new[head : len(new) - tail])
 
 
 def shared_ends(old: str | list[Shape], new: str | list[Shape]) -> tuple[int, int]:
-    """How much two texts, or lists, have in common at their beginning, and at their end."""
+    """Returns the lengths of the common start and the common end of two texts, or lists."""
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at] != new[at]), most)
     most -= head
