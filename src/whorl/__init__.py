@@ -1,4 +1,4 @@
-"""Whorl: a workflow engine for AI work that goes round until it is right.
+"""Whorl: a workflow engine for AI work that repeats steps until the result is right.
 
     import whorl
 
@@ -6,8 +6,8 @@
     print(result.output, result.loops[0].exit_reason)
 
 `Session` starts, watches and steers runs; `build` makes a workflow without a file; `edit` changes
-the text of one; `Tasks` holds Python functions that workflows may use. Nothing heavy is imported
-until it is used.
+the text of one; `Tasks` holds Python functions that workflows may use. Heavy modules are
+imported when they are first used.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Every exception and diagnostic: what happened, where, why, and what to do.
 
-WhorlError
-├── InvalidWorkflow   the author's file; carries all diagnostics          exit 2
-├── EditRefused       a change that a text cannot take; nothing changed     exit 2
-├── UsageError        the command line, the configuration, a wrong name   exit 2
-├── RunFailed         the run; carries run id, path, iteration, cause     exit 1
-├── ProviderError     the outside; retryable or not                       exit 3
-├── StoreError        the store's file: full, locked, newer, damaged      exit 3
-│   └── Fenced        another process owns the run by now
-└── InternalError     us                                                  exit 70
+    WhorlError
+    ├── InvalidWorkflow   the author's file; carries all diagnostics          exit 2
+    ├── EditRefused       a change that a text cannot take; nothing changed     exit 2
+    ├── UsageError        the command line, the configuration, a wrong name   exit 2
+    ├── RunFailed         the run; carries run id, path, iteration, cause     exit 1
+    ├── ProviderError     a provider or service; retryable or not             exit 3
+    ├── StoreError        the store's file: full, locked, newer, damaged      exit 3
+    │   └── Fenced        another process owns the run by now
+    └── InternalError     us                                                  exit 70
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class WhorlError(Exception):
 
 
 def _as_it_was(kind: type[WhorlError], words: tuple[object, ...]) -> WhorlError:
-    """An error of another process; what it knows beside its words follows."""
+    """Makes an error of another process again; its other attributes follow."""
     return kind.__new__(kind, *words)
 
 
@@ -222,7 +222,7 @@ def tame(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text of JSON in which what a terminal would obey or not show is escaped."""
+    """Return a JSON text with control and invisible characters escaped."""
     if text.isascii() and "\x7f" not in text:
         return text
     # Line breaks are of the JSON itself; in its texts they are escaped already.

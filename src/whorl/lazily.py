@@ -1,16 +1,15 @@
-"""Dataclasses and patterns whose making waits until they are used: a command starts sooner.
+"""Dataclasses and patterns that are made when they are first used: a command starts sooner.
 
 A command that starts defines hundreds of dataclasses and makes objects of a few. The standard
-library looks at all fields and compiles up to six methods for each: with it, `whorl run` starts
-in twice the time (decision 10). So here the standard library is asked for a class when its first
-object is made, and only for its `__init__`; the other methods are the same for all classes. Slots,
-and that an object is frozen, are for those who check types.
+library inspects all fields and compiles up to six methods for each: with it, `whorl run` starts in
+twice the time (decision 10). So here the standard library makes a class when its first object is
+made, and only its `__init__`; the other methods are the same for all classes. Slots and frozen
+objects are for type checkers only.
 
-- `dataclass`: the same, with the options that are used here.
-- `regex`: a regular expression of the program itself; `later_patterns`: those of a module of
-  somebody else, while it is imported.
-- `begin_loading`, `end_loading`: what a command loads is there to stay, so that Python need not
-  look for garbage in it.
+`dataclass` is that of the standard library, with the options that are used here.
+`regex` makes a regular expression of Whorl itself.
+`later_patterns` delays those of another package's module, while it is imported.
+`begin_loading` and `end_loading` keep what a command loads, so that Python need not collect it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ else:
         return _made(cls, **options) if cls is not None else lambda cls: _made(cls, **options)
 
     def regex(text, flags=0):
-        """What `re.compile` gives, later."""
+        """Returns a pattern as `re.compile` does, but compiles it on first use."""
         return _Regex(text, flags)
 
 
@@ -118,7 +117,7 @@ def _made(
 
 
 def _own_fields(words: dict[str, Any], given: dict[str, Any]) -> dict[str, Any] | None:
-    """The fields that a class adds, each with what it is by default; None: they are not simple."""
+    """Returns the fields that a class adds, with their defaults, or None if they are not simple."""
     fields: dict[str, Any] = {}
     for name, word in words.items():
         value, kind = given.get(name, _MISSING), str(word).rpartition("typing.")[2]
@@ -142,7 +141,7 @@ def _simple_fields(cls: type) -> dict[str, Any]:
 
 
 def _bind(made: Any, fields: dict[str, Any], values: dict[str, object]) -> bool:
-    """Sets the fields of an object; False: the standard library has to."""
+    """Sets the fields of an object; returns False if the standard library has to do it."""
     if not fields or not values.keys() <= fields.keys():
         return False
     for name, default in fields.items():
@@ -159,7 +158,7 @@ def _bind(made: Any, fields: dict[str, Any], values: dict[str, object]) -> bool:
 
 
 class _Found:
-    """What the standard library makes of a class, found when somebody asks for it."""
+    """An attribute that the standard library makes of a class, on first access."""
 
     def __init__(self, name: str, made: Any, like: Callable[..., Any]) -> None:
         self._name, self._made, self._like = name, made, like
@@ -215,10 +214,10 @@ class _Regex:
 
 @contextmanager
 def later_patterns() -> Iterator[None]:
-    """What a command imports meanwhile has its regular expressions compiled when first asked.
+    """Delays the regular expressions of modules that a command imports until their first use.
 
-    Another thread might be given such a one, too: where there is any, nothing is changed, nor is
-    it in a program that uses the library.
+    Another thread could receive such a pattern, so this does nothing if there are other threads,
+    nor in a program that uses the library.
     """
     is_alone = gc.get_threshold()[0] == _LOADED_MAX and threading.active_count() == 1
     re.compile = regex if is_alone else _COMPILE
@@ -229,12 +228,12 @@ def later_patterns() -> Iterator[None]:
 
 
 def begin_loading() -> None:
-    """Lets Python look for garbage much later, until `end_loading`."""
+    """Delays Python's garbage collection until `end_loading`."""
     gc.set_threshold(_LOADED_MAX, *gc.get_threshold()[1:])
 
 
 def end_loading(objects: int) -> None:
-    """Lets Python look for garbage among what is made from now on, after so many new objects."""
+    """Collects garbage again, among newer objects only, after this many new objects."""
     if gc.get_threshold()[0] == _LOADED_MAX:
         gc.freeze()
         gc.set_threshold(objects, *gc.get_threshold()[1:])

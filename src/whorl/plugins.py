@@ -1,7 +1,7 @@
-"""What is added to the core: wings and formats of ours, and entry points of other packages.
+"""What is added to the core: our wings and formats, and entry points of other packages.
 
-A wing or a format is a folder below `wings` or `formats`; its `WING` says what it adds. Nothing of
-it is imported before it is used, and a folder that is not there is not there.
+A wing or a format is a folder below `wings` or `formats`; its `WING` says what it adds. It is
+imported when it is first used, and a missing folder is ignored.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Group: TypeAlias = Literal["whorl.tasks", "whorl.providers", "whorl.dialects", "
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A file or folder by which a project is known; `pattern` must be in a file that is one.
+    """A file or folder that marks a project; a file must contain `pattern`.
 
-    `sections`, where the mark is a configuration, reads it as sections of whorl.toml.
+    If the mark is a configuration, `sections` reads it as sections of whorl.toml.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database with workflows in it: the tables that it is known by, and all that are read."""
+    """A database with workflows: the tables by which it is recognised, and all that are read."""
 
     known_by: frozenset[str]
     tables: tuple[str, ...]
@@ -48,8 +48,8 @@ class Database:
 class FileKind:
     """A kind of files beside workflows, such as tests.
 
-    They are known by a part of their names, or by a word that is in each and what `claims` says of
-    a text. `check` says what a file comes to. `init` writes the `schema` for files with `ending`.
+    Whorl knows them by a part of their names, or by a word in each that `claims` then confirms.
+    `check` returns the result of a file. `init` writes the `schema` for files with `ending`.
     """
 
     name: str
@@ -110,7 +110,7 @@ def joined(tables: Iterable[Mapping[str, Ref]]) -> dict[str, Ref]:
 
 
 def offered(name: str) -> Any:
-    """What the first wing that has an answer offers under a name; None: there is none."""
+    """Returns the object that the first wing offers under a name, or None if no wing does."""
     for wing in wings():
         if name in wing.offers:
             return load_reference(wing.offers[name])
@@ -118,7 +118,7 @@ def offered(name: str) -> Any:
 
 
 def needed(name: str) -> Any:
-    """The same; raises UsageError where there is none."""
+    """Returns the same; raises UsageError if no wing offers it."""
     if (answer := offered(name)) is None:
         raise UsageError(f"this installation of whorl has no {name.replace('_', ' ')}", code="W025")
     return answer
@@ -127,8 +127,8 @@ def needed(name: str) -> Any:
 class Plugins:
     """The names of one group: our own, given as `module:name`, and those of other packages.
 
-    Our own are loaded the same way as everybody's; other packages are looked at only when a name
-    is not one of ours, because the search reads the metadata of every installed package.
+    Our own are loaded in the same way as others. Other packages are searched only if a name is not
+    one of ours, because the search reads the metadata of every installed package.
     """
 
     def __init__(self, group: Group, built_in: Mapping[str, str]) -> None:
@@ -143,7 +143,7 @@ class Plugins:
         return name in self.built_in or name in self._installed
 
     def load(self, name: str, *, code: str = "W022") -> object:
-        """What stands behind the name; raises UsageError with the name and the cause."""
+        """Returns the object of a name; raises UsageError with the name and the cause."""
         if name not in self._loaded:
             reference = self.built_in.get(name) or self._installed.get(name)
             if reference is None:
@@ -172,7 +172,7 @@ class Plugins:
 
 
 def load_reference(reference: Ref) -> object:
-    """The object that `module:name` names; raises ImportError."""
+    """Returns the object that `module:name` names; raises ImportError."""
     module_name, _, name = reference.partition(":")
     module = import_module(module_name.strip())
     value: object = vars(module).get(name.strip())
