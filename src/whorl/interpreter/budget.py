@@ -231,7 +231,7 @@ def _sane(usage: dict[str, Any]) -> dict[str, float]:
 #
 # It waits while the money that it lacks is only reserved by others, since they may use less; it is
 # refused when the money that is spent leaves too little. Then the loop around it ends, once the
-# calls that are under way in it are answered, or the run pauses where nothing can be returned.
+# open calls in it are answered, or the run pauses if there is nothing to return.
 
 
 def admit(machine: State, key: str, event: Event) -> None:

@@ -190,7 +190,7 @@ def attempted(address: str, attempt: int) -> str:
     return f"{address}#{attempt}" if attempt > 1 else address
 
 
-# Whoever folds a journal asks for the same address several times in a row.
+# A fold of a journal splits the same address several times in a row.
 @lru_cache(maxsize=64)
 def split_iteration(address: str) -> tuple[str, int | None]:
     """Splits an address: `outer[1]/inner[3]` is iteration 3 of loop `outer[1]/inner`."""

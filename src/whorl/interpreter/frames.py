@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # How something ended: a status, and a value or an error; errors, with the place they belong to.
 
-# Stands for what nobody is shown.
+# Shown in place of hidden values.
 HIDDEN = "***"
 _FAILURES = frozenset({"failed", "timed_out", "cancelled"})
 # Network, rate, provider, time, a broken answer, a server of tools: they say nothing about what was
@@ -63,7 +63,7 @@ def language_failure(fault: LanguageError, address: str, node: Node | None = Non
     code, words = "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}"
     if node is not None and (node.secure_outputs or (isinstance(node, Task) and node.secure)):
         sources = [e.source for value in outer_values(node) for e in expressions_in(value)]
-        # A name that the file writes down is no secret.
+        # A name that is written in the file is not a secret.
         if fault.name is None or not any(f"'{fault.name}'" in source for source in sources):
             words = "an expression failed; the reason is hidden, since it is secure"
     return error_at(address, code, words)
@@ -405,12 +405,12 @@ class RunState(Budgeted):
     queue: NotRequired[list[str]]
     out_of_budget: NotRequired[list[str]]
     over: NotRequired[dict[str, bool]]
-    # Texts that nobody is shown: what secret inputs are made of.
+    # The values of secret inputs, which are hidden from all viewers.
     secrets: NotRequired[list[Json]]
-    # How many iterations loops make by name, whatever their rules say; which ask again, see events.
+    # Iterations of explored loops by name, regardless of their rules; which ask again, see events.
     explore: NotRequired[dict[str, int]]
     again: NotRequired[list[str]]
-    # Whether its cost budget pauses it, and ends no loop: it is to go on with more.
+    # Whether the cost budget pauses the run instead of ending a loop, so that it can be raised.
     pauses: NotRequired[bool]
     # The address under which tasks that wait for calls are called, and what signs it.
     callback: NotRequired[dict[str, str]]

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import Plan
     from whorl.interpreter.state import Behaviour
 
-# A run that computes this long between two events waits for nothing: it would go on for ever.
+# A run that computes this long between two events is in an endless computation.
 STEPS_MAX = 500_000
 
-# What looks at a run as it stands: it does not come in the midst of work.
+# Requests that read the run at rest: they do not come during work.
 AT_REST = frozenset({"run.continued", "run.accepted", "run.forked"})
 
 BLOCKS = block.BlockBehaviour()
@@ -136,7 +136,7 @@ class Machine(State):
         state = self.state
         state["at"] = max(state["at"], event.at)
         if state["status"] == "waiting":
-            # Every event moves the run on; that it waits for somebody else now is said anew.
+            # Every event moves the run; if it then waits for another person, it says so again.
             state["status"] = "running"
         if event.kind.startswith("run."):
             requests.receive(self, event)
@@ -203,7 +203,7 @@ class Machine(State):
         self._commands = []
         agenda, self._agenda = self._agenda, deque()
         self.ask_again()
-        # A recovery is no event, so nothing may end of it; while paused, nothing is asked for.
+        # A recovery is not an event, so it may end nothing; while paused, nothing is requested.
         failed = [self.frames[key]["address"] for key, _ in self._agenda]
         self._unaskable = failed if self.status != "paused" else []
         self._agenda = agenda
@@ -223,14 +223,14 @@ class Machine(State):
         if entry is None or event.kind.partition(".")[0] not in ENDED_BY[entry["what"]]:
             usage = event.body.get("usage")
             if event.kind in ("task.finished", "task.failed") and isinstance(usage, dict):
-                # Nobody waits for it any more, and it was paid for all the same.
+                # The run no longer waits for it, but it was paid for.
                 budget.add_late_usage(self, event.address, usage)
             return
         behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
         if entry["what"] != "alarm":
             behaviour.receive(self, entry["frame"], event)
         elif self.status == "paused" and not self.state["reserved"].get("sent"):
-            # Nothing is under way, so no time limit runs: it is set anew when the run goes on.
+            # Nothing is running, so no time limit runs: it is set again when the run is resumed.
             return
         elif event.at < entry["due"]:
             # It was on its way when the clocks were moved on.
@@ -353,7 +353,7 @@ class Machine(State):
         waits = self.open
         is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
         if is_waiting and self.state["status"] == "running":
-            # Whoever serves the store lets the run go on when a time limit is over.
+            # The process that serves the store resumes the run when a time limit is over.
             due = min((e["due"] for e in self.pending.values() if "due" in e), default=None)
             self.note("run.waiting", "", None if due is None else {"due": due})
         self.state["status"] = "waiting" if is_waiting else "running"

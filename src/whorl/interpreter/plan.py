@@ -26,7 +26,7 @@ _UNSUBSCRIBE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """A block with its order: who waits for whom, and which names it gives to the outside.
+    """A block with its order: which nodes wait for which, and the names that it gives outside.
 
     `given` has these names by node: its own, and those of open blocks inside it.
     """
@@ -163,7 +163,7 @@ class Plan:
         self.owners: dict[str, Workflow] = {}
         for key, part in self.workflows.items():
             self._add(part.body, f"{key}:", part)
-        # Whether the state of a run may hold what nobody is shown.
+        # Whether the state of a run may hold hidden values.
         ports = (port for part in self.workflows.values() for port in part.inputs)
         self.is_confidential = any(port.secret for port in ports) or any(
             node.secure_outputs for node in self.nodes.values()

@@ -212,7 +212,7 @@ class State(Contents):
         self._behaviours = behaviours
         self._commands: list[Command] = []
         self._notes: list[Event] = []
-        # What is to be done: a frame is entered, ends with an outcome, or goes on with these nodes.
+        # Work to do: a frame is entered, ends with an outcome, or continues with these nodes.
         self._agenda: deque[tuple[str, Outcome | list[str] | None]] = deque()
         # How many steps were done since the last event, and where the present slice ends.
         self.steps = 0

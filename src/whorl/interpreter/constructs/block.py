@@ -398,7 +398,7 @@ def echo_of(machine: State, frame: BlockFrame, node: Node) -> Json:
 # How the nodes of a block end, what is kept of that, and what it makes of the block.
 #
 # A block's status is that of its last nodes; a last node that was skipped because of another one
-# stands for that other one. So a failure that a later node deals with is no failure of the block.
+# counts as that other one. So the block succeeds if a later node handles a failure.
 
 # How a node ended is kept by its name. Most nodes just succeed.
 SUCCEEDED: End = {"status": "succeeded"}

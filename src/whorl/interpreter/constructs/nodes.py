@@ -173,7 +173,7 @@ def _due(node: Wait, scope: Scope, now: float) -> tuple[float, bool]:
     else:
         assert node.duration is not None
         due, is_date = _due_after(value_of(node.duration, scope), now)
-    # What is no number at all is not smaller either.
+    # NaN is not smaller either.
     if not due - now <= WAIT_MAX_S:
         raise EvaluationError(
             f"a wait of {due - now:g} s is longer than a year, the most that it can be"

@@ -260,7 +260,7 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
     if isinstance(value, str):
         value = _read(port, value, written)
     wanted, words = _TYPES.get(port.type, (object, ""))
-    # A boolean is no number here, though it is one to Python.
+    # A boolean is not a number here, though it is one in Python.
     is_other = isinstance(value, bool) and port.type in ("integer", "number")
     is_endless = isinstance(value, float) and not math.isfinite(value) and wanted is not object
     if isinstance(value, wanted) and not is_other and not is_endless:

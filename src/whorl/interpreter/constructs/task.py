@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-# Addresses that tasks gave away for a call, and how they are taken back when nobody waits for it.
+# Callback addresses of tasks, and how they are removed when the run no longer waits for a call.
 #
 # That is a task of its own, right below the run: what gave the address away has ended by then, or
 # was cancelled. A run ends only after all of its addresses are taken back, or cannot be.
@@ -210,7 +210,7 @@ def let_clocks_stand(machine: State, seconds: float) -> None:
                 frame["iteration"]["at"] += seconds
 
 
-# What a task asks for: its inputs, with the session that it goes on, as a command.
+# The command of a task: its inputs, with the session that it continues.
 #
 # A model keeps nothing itself, so the machine does: the prompts and answers of each session, with
 # the loop that it belongs to; the oldest are left out where they outgrow their limits.
@@ -239,7 +239,7 @@ def want(machine: State, key: str) -> None:
     try:
         inputs = frame["inputs"] if keeps_inputs(node) else inputs_of(machine, frame, node)
     except LanguageError as fault:
-        # Inputs that are computed anew for an attempt may read what has changed since.
+        # Inputs that are computed again for an attempt may read what has changed since.
         machine.finish(key, failed(language_failure(fault, frame["address"], node)))
         return
     perform = Perform(
@@ -309,7 +309,7 @@ def with_conversation(machine: State, frame: TaskFrame, node: Task, inputs: Valu
     if not earlier:
         return inputs
     if any(message.get("secure") for message in earlier):
-        # What a step keeps out of sight stays so where another one is told of it.
+        # Hidden results of a step stay hidden in a step that continues its conversation.
         frame["secure"] = True
     own = inputs.get("messages")
     messages: list[Json] = [{"role": m["role"], "content": m["content"]} for m in earlier]
@@ -353,8 +353,8 @@ LATER_MAX = 10_000
 DOUBTS_MAX = 100
 _REPLY = ("status", "headers", "body")
 _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
-# A tool that is no longer what the model was told about ends the task; what else goes wrong with a
-# tool, a model may find its way around.
+# A tool that differs from the model's description of it ends the task; after any other fault of a
+# tool, the model may continue in another way.
 _CHANGED = "P122"
 _TOO_MANY = "P124"
 
@@ -627,7 +627,7 @@ def _ask_with_results(machine: State, key: str) -> None:
     turns = [*before, frame.pop("turn"), *frame.pop("results")]
     frame["inputs"] = frame["inputs"] | {"turns": turns}
     frame["base"] = inner(frame["turns"]["root"], f"turn{frame['turns']['number']}")
-    # Attempts of a node are counted through, those of a turn begin anew.
+    # Attempts of a node are counted through, those of a turn start again at 1.
     frame["attempts_before"] = frame["attempt"] - 1
     ask(machine, key)
 

@@ -25,7 +25,7 @@ _RESULT = (
 )
 # A loop that ended like this within its rule can go on.
 _OPEN = ("failed", "budget")
-# Of these the values are changed where they stand.
+# These values are changed in place.
 _CHANGING = frozenset({"all", "collected", "failed", "usage"})
 
 

@@ -77,7 +77,7 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
     return _check(machine, key)
 
 
-# The version of the machine's behaviour from which on an unclear judge is told of.
+# The version of the machine's behaviour since which it warns of an unclear judge.
 _WARNED_SINCE = 4
 
 
@@ -159,7 +159,7 @@ def _check(machine: State, key: str) -> Verdict | None:
     met = verdict.state == "met"
     for fact in verdict.facts:
         if fact.get("by") == "judge" and machine.plan.tasks[judge_key(frame["node"], 0)].secure:
-            # A judge who was shown what nobody else is may quote it.
+            # A judge that was shown hidden results may quote them.
             fact |= dict.fromkeys(fact.keys() & {"answer", "question", *_WORDS[:2]}, HIDDEN)
     if not before:
         loop_results.close_measured(
@@ -476,7 +476,7 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
         first = None
     frame["score"] = first
     if first is None:
-        # That is no reason to say that it did not get better.
+        # A missing score does not count as an iteration without progress.
         return
     # Each plateau has a score that counts as the last progress, and how long ago that was.
     for leaf, plateau in rules.plateaus.items():

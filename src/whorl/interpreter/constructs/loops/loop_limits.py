@@ -116,7 +116,7 @@ def reached(machine: State, key: str, what: Reached) -> None:
         loop_results.end_loop(machine, key, reason)
     else:
         if loop.on_limit == "finish" and frame["count"]:
-            # Nothing can be returned; a resumed run makes the iteration anew that was cut short.
+            # There is nothing to return; a resumed run repeats the iteration that was cut short.
             frame["phase"] = "body"
         error = error_at(frame["address"], "R102", message, facts=facts)
         status = "timed_out" if loop.on_limit == "time_out" else "failed"
@@ -131,7 +131,7 @@ def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
         time_s = float(frame["limits"].get("time_s") or 0)
         prescribed = prescribed.replace("{iterations}", str(frame["limits"]["iterations"]))
         return prescribed.replace("{ms}", f"{time_s * 1_000:g}"), {}
-    # A loop inside another one, which goes on, cannot be opened again.
+    # A loop inside another one, which continues, cannot be opened again.
     can_continue = what.reason != "timeout" and frame["loop"] is None
     facts: Values = {
         "loop": frame["name"],

@@ -154,7 +154,7 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
             try:
                 body[name] = value_of(value, machine.scope_at(frame["inner"]))
             except LanguageError as fault:
-                # What cannot be told is no reason to lose the iteration.
+                # The iteration is kept if a value of its note cannot be computed.
                 machine.warn(frame["address"], "R104", f"{name!r} is not available: {fault}")
         if loop.memory is not None and not iteration.get("remembered"):
             # One that was put aside before its verdict is closed twice.
@@ -186,7 +186,7 @@ def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
             names[name] = value_of(value, scope)
         record: Any = value_of(memory.record, scope)
     except LanguageError as fault:
-        # What cannot be remembered is no reason to lose the iteration.
+        # The iteration is kept if its record cannot be computed.
         machine.warn(frame["address"], "R104", f"an iteration has no record: {fault}")
         return
     record = {"number": frame["count"]} | record
