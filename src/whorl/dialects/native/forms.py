@@ -410,9 +410,9 @@ def duration_text(seconds: float) -> str | float:
 
 # Forms of lists and objects, and the fields of objects: each with its place in the IR.
 
-# What a field is where a file does not say it, given the attributes beside it.
+# The value of a field that a file leaves out, given the attributes beside it.
 Derive: TypeAlias = "Callable[[Context, abc.Mapping[str, Any]], Any]"
-# The attribute of a field whose form reads several attributes of what it stands in.
+# The attribute of a field whose form reads several attributes of the object around it.
 ALL = "*"
 # What a form writes that has nothing to say.
 OMIT: Any = object()

@@ -388,7 +388,7 @@ class _Scanner:
         elif source.startswith("<<", at):
             self._heredoc_mark(command)
         elif mark in "<>" or source[at : at + 2] == "&>" or (mark in "&|" and self._before("<>")):
-            # A number before the mark is no word.
+            # A number before the mark is not a word.
             command.word = "" if command.word.isdigit() else command.word
             self._end_word(command)
             command.redirects = mark

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #
 # A row has a field (`*`: required, `~`: only converted files need it, `^`: not written), the name
 # of its form, the attribute of the IR (`=`: of the same name, `*`: several), and a line about it.
-# Rows such as `retry.times` belong to a section of their own, which stands where it is needed.
+# Rows such as `retry.times` belong to a section of their own, which is where it is needed.
 
 TABLE = """
 [file]
@@ -345,7 +345,7 @@ _FORMS: dict[str, forms.Form] = {
     "truth": forms.Boolean(),
     "value": VALUE,
 }
-# What an attribute of the IR can hold that no row tells of, by its type.
+# The form of an IR attribute without a row, by its type.
 _BY_TYPE: dict[str, forms.Form] = {
     "str": forms.Text(),
     "bool": forms.Boolean(),

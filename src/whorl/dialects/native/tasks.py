@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from whorl.language.tree import NameUse
 
 
-# Typed answers: what `returns` says in short, and the schema that it stands for.
+# Typed answers: the short form in `returns`, and the schema that it means.
 
 _NAMED = {"text": "string", "list": "array"}
 _SIMPLE = ("string", "text", "number", "integer", "boolean", "list", "object")
@@ -185,7 +185,7 @@ class PromptFile(forms.Object):
             context.adopt(fault.diagnostics)
             return None
         context.sources[name] = text
-        # An editor ends the last line, which is no part of the prompt.
+        # An editor ends the last line; that end is not part of the prompt.
         text, lines = text.removesuffix("\n"), Lines(text, name)
         whole = lines.span(0)
         return context.read_text(Scalar(text, whole, lines=lines, extent=(0, len(text))))
