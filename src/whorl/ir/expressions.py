@@ -122,7 +122,7 @@ class Names:
     __slots__ = ("_nodes", "_uses")
 
     def __init__(self) -> None:
-        # Whatever was asked about is kept beside its answer, so that its id stays its own.
+        # The key's object is kept beside its names, so that its id is not reused.
         self._uses: dict[int, tuple[Expression, tuple[NameUse, ...] | LanguageError]] = {}
         self._nodes: dict[int, tuple[Node, frozenset[str]]] = {}
 

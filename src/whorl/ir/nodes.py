@@ -108,8 +108,8 @@ class IterationFailure:
     last_counts: bool = False
 
 
-# How a node can have ended. `passed` in an `After` stands for: succeeded, skipped by its own
-# condition, or failed where its `on_failure` says continue.
+# How a node can have ended. `passed` in an `After` means: succeeded, skipped by its own
+# condition, or failed if its `on_failure` says continue.
 Status = Literal["succeeded", "failed", "skipped", "timed_out", "cancelled"]
 Wanted = Literal["passed", "succeeded", "failed", "skipped", "timed_out", "cancelled"]
 

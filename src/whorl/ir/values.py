@@ -54,7 +54,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """An object whose values (and, where a dialect has it, keys) may hold expressions."""
+    """An object whose values (and, in some dialects, keys) may hold expressions."""
 
     entries: tuple[tuple[str | Expression, Value], ...] = ()
 
@@ -114,7 +114,7 @@ class Score:
 
     The number is the value of `source`; with `pattern` it is the first group of the first match
     in its text. A score that is not finite, or outside `low` to `high`, never meets anything.
-    `described` says how the number is looked for, in the warning that there is none.
+    `described` says how the number is searched, in the warning that it is missing.
     """
 
     source: Value

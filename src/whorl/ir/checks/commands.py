@@ -128,7 +128,7 @@ def _is_code(words: list[str], prefix: str) -> bool:
 
 # The programs that take words of their command line, or their input, for code or for programs.
 #
-# These tables are what Whorl promises about values in commands; the rule over them stands before.
+# These tables are what Whorl promises about values in commands; the rule is above them.
 
 if TYPE_CHECKING:
     Pattern = re.Pattern[str]
@@ -184,7 +184,7 @@ INTERPRETERS: Final[dict[str, Interpreter]] = {
         _OTHER,
     ),
 }
-# Those that start another program, and what may stand before its name; some have a word of theirs.
+# Those that start another program, and the words before its name; some have a word of theirs.
 _BEFORE_PROGRAM: Final = regex(r"(?s:[A-Za-z_]\w*=.*)|-n|run|exec|x|dlx")
 BEHIND_ITS_OWN: Final = ("timeout", "chroot", "gosu", "su-exec", "taskset", "chrt", "faketime")
 STARTERS: Final = frozenset(
@@ -206,11 +206,11 @@ NEVER: Final = frozenset(
         *("vimdiff", "rvim", "emacs", "gdb", "lldb", "ed", "m", "dc", "xterm"),
     )
 )
-# Those that take what stands behind a word without a dash for code.
+# Those that take the words after a word without a dash for code.
 BEHIND_A_WORD: Final = ("ssh", "rsh", "mosh", "sqlite")
 # Those that read commands from their input, besides interpreters and the programs above.
 READING: Final = (*BEHIND_A_WORD, "psql", "mysql", "at", "batch")
-# What stands before a setting or a command among the words of git.
+# The words of git before a setting or a command.
 _GIT_CODE: Final = regex(
     r"(?s:(?:-\S+ (?:[^- ]\S* )?)*-c\S*|.*(?:clone|init) (?:.* )?-[cu]\S*"
     r"|.*(?:rebase|difftool) (?:.* )?-x\S*|.*submodule foreach|.*bisect run)"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # What is known about results before anything runs: the names in them, as deep as they go.
 #
-# A shape is a promise that the engine keeps: where it cannot promise, there is no shape.
+# A shape is a promise that the engine keeps: if it cannot promise, there is no shape.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Shapes:
     def _of(self, node: nodes.Node) -> Shape | None:
         match node:
             case nodes.Task() if any(name == "whole" for name, _ in node.inputs.entries):
-                # The answer of an agent stands inside of an object that tells about its session.
+                # The answer of an agent is inside of an object that describes its session.
                 return None
             case nodes.Task() if node.returns is not None:
                 return shape_of_schema(node.returns)
@@ -181,7 +181,7 @@ def shape_of_schema(schema: Json, depth: int = 0) -> Shape | None:
     required = schema.get("required")
     for name, shape in fields.items():
         if shape is TEXT and not (isinstance(required, list) and name in required):
-            # It may be absent, so it is no text for certain.
+            # It may be absent, so it is not certainly a text.
             fields[name] = PLAIN
     return Shape("object", fields, open=schema.get("additionalProperties") is not False)
 
