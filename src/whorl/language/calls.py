@@ -89,7 +89,7 @@ class Family:
     ) -> FunctionEntry:
         """Make an entry from a signature such as `pad(width, fill=' ', left=false, mark?)`.
 
-        A parameter with `?` is null where it is not given; `*values` or `...` is any number more.
+        A parameter with `?` is null if it is not given; `*values` or `...` is any number more.
         Without a `doc`, the function has it as its docstring.
         """
         name, _, parameters = signature.rstrip(")").partition("(")

@@ -74,7 +74,7 @@ def _percent_place(
             f"format placeholder {place[0]!r} needs a number, not {kind_of(value)}"
         )
     try:
-        # A number may be half of a character, which is none.
+        # A number may be half of a character, which is not a character.
         return well_formed(f"%{place['flags']}{place['width']}{precision}{letter}" % value)
     except (TypeError, ValueError, OverflowError) as error:
         raise EvaluationError(f"format placeholder {place[0]!r}: {error}") from None

@@ -44,7 +44,7 @@ class Opaque:
 
 
 class Scope(Protocol):
-    """Where an expression finds the values of its names."""
+    """The values of the names in an expression."""
 
     def lookup(self, name: str) -> Json | Undefined:
         """Return the value of a name, or UNDEFINED."""

@@ -52,7 +52,7 @@ first, last = _end("first", 0), _end("last", -1)
 
 
 def paid_getter(run: Run, path: Value, default: Value = None) -> Getter:
-    """A function that follows a dotted path, and pays for each further part of it."""
+    """Return a function that follows a dotted path, and pays for each further part of it."""
     follow, further = path_getter(path, default), path.count(".") if isinstance(path, str) else 0
     if not further:
         return follow
@@ -280,7 +280,7 @@ def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Va
 
 
 def _paid(run: Run, entry: FunctionEntry, count: int, rest: Extra, named: Named) -> Getter:
-    """A filter or test as a function of an item, which pays for what it looks at as calls do."""
+    """Return a filter or test as a function of an item, which pays for it as calls do."""
     run.spend(2 * count)
     sized = [part for part in (*rest, *named.values()) if isinstance(part, str | list | dict)]
 

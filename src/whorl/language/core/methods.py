@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _own(name: str) -> Callable[[Run, str], Value]:
-    """What Python's text has under the same name, without arguments."""
+    """Return the method of Python's text with the same name, without arguments."""
     call = getattr(str, name)
     return lambda run, value: call(value)
 

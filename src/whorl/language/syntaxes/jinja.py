@@ -38,7 +38,7 @@ _ESCAPE = re.compile(
     r"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{2})|u(?P<short>[0-9a-fA-F]{4})"
     r"|U(?P<long>[0-9a-fA-F]{8})|(?P<mark>[\\'\"abfnrtv\n]))"
 )
-# What a mark behind a backslash stands for, where it is not itself.
+# The meaning of a mark behind a backslash, if it is not the mark itself.
 _MARKS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)) | {"\n": ""}
 _OPENING = frozenset(("lparen", "lbracket", "lbrace"))
 _CLOSING = frozenset(("rparen", "rbracket", "rbrace"))
@@ -83,7 +83,7 @@ def _tokens(source: str, *, inside: bool) -> Iterator[Token]:
 
 
 def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
-    """Pair what Jinja2's lexer yields with where it is.
+    """Pair the tokens of Jinja2's lexer with their positions.
 
     The lexer yields every character of the source in order, except white space that a `-` removes
     and the `\\r` of line ends.
@@ -502,7 +502,7 @@ def _start(node: nodes.Node) -> int:
 def _refused(node: nodes.Node) -> LanguageError:
     tag = _REFUSED.get(type(node))
     if tag is None:
-        # The node that stands for `autoescape` has no position, its child has.
+        # The node of `autoescape` has no position, its child has.
         inner = next(node.iter_child_nodes(), node)
         return LanguageError("this tag is not supported in templates", inner.lineno)
     advice = "write the text here, give it a name with `set`, or pass it in as an input"
