@@ -50,7 +50,7 @@ class Limits:
 
 
 LIMITS = Limits()
-# What a run is given is no workflow: a list may hold more than anybody writes.
+# The input of a run is not a workflow: a list may hold more than anybody writes.
 VALUE_LIMITS = Limits(values_max=100_000, parts_max=100_000)
 
 
@@ -97,7 +97,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a mapping or sequence is written: its stretch of the file, and that of each child.
+    """The layout of a mapping or sequence: its stretch of the file, and that of each child.
 
     `flow` means brackets, `anchored` that an alias elsewhere may repeat it.
     """
@@ -298,7 +298,7 @@ def _quoted_segments(text: str, drift: str, start: int, end: int) -> list[Segmen
         offset += match.start() - index
         index = match.end()
         segments.append((offset, match.start()))
-        # How many characters of the value it stands for.
+        # How many characters of the value it means.
         breaks = len(_YAML_BREAK.findall(match.group()))
         lengths = {"joined": breaks - 1, "fold": max(1, breaks - 1)}
         offset += lengths.get(match.lastgroup or "", 1)

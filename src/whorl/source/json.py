@@ -23,7 +23,7 @@ from whorl.source.report import Repeated, Report, number, open_report, shown
 
 # Possessive groups go wrong in Python 3.11 before 3.11.5.
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n\r]*+|/\*[^*]*+\*++(?:[^*/][^*]*+\*++)*/)*")
-# What a blank or a comment begins with; nothing stands behind the end.
+# The first characters of blanks and comments; at the end of the text there is none.
 _BLANKS = frozenset(" \t\r\n/")
 _STRING = re.compile(r'"([^"\\\x00-\x08\x0a-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x08\x0a-\x1f]*+)*)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![\w.+-])")

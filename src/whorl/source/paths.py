@@ -30,7 +30,7 @@ PATH = "W016"
 # A project may be a home folder by mistake; loading a file must not walk through all of it.
 FOLDERS_MAX = 500
 DEPTH_MAX = 6
-# More than anybody opens, so that whoever stops earlier knows that there are others.
+# More than anybody opens, so that a caller who stops earlier knows that there are others.
 FILES_MAX = 2_000
 ENTRIES_MAX = 20_000
 

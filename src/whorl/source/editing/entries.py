@@ -143,7 +143,7 @@ def _paste_block(text: Text, holder: Container, index: int, piece: Piece) -> Ite
     first = holder.layout.places[0].at
     if core.startswith(" " * column) and not core.lstrip(" ").startswith("#"):
         yield [Patch(first, first, core[column:] + " " * column)]
-    # A remark cannot stand behind a dash: all of it goes below.
+    # A remark cannot come after a dash: all of it goes below.
     dash = len(text.text[:first].rstrip(" "))
     yield [Patch(dash, first, text.newline + core + " " * column)]
 

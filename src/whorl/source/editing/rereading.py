@@ -124,7 +124,7 @@ def value_at(root: Value, path: Path) -> Value:
     return root
 
 
-# What may be an anchor or an alias, whose values stand elsewhere.
+# What may be an anchor or an alias, whose values are elsewhere.
 _SHARED = re.compile(r"(?<![^\s,\[{:-])[&*][\w-]")
 # Fewer characters than these are read sooner than they are left out.
 _LEAST = 60

@@ -23,7 +23,7 @@ _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 # Words that are keys of files.
 _NAMES = frozenset(("x", "y", "n", "on"))
 _KEY = re.compile(r"[A-Za-z_][\w./$-]*")
-# What JSON leaves as it is, and YAML does not take or nobody would see in a file.
+# Characters that JSON leaves, but that YAML refuses or that are invisible in a file.
 _ESCAPED = re.compile(rf"(?![\n\t]){UNSAFE_LETTERS}|[\ufffe\uffff]")
 
 
