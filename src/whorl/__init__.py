@@ -158,7 +158,7 @@ __all__ = [
     "workflow",
 ]
 
-# Where these names stand; what is light to import comes first.
+# The modules of these names; what is light to import comes first.
 _PYTHON = "values loading writing.workflows writing.loops writing.steps events runs session"
 _OURS = (f"interfaces.python.{name}" for name in _PYTHON.split())
 _MODULES = ("errors", *_OURS, "providers.functions", "providers.task", "language")

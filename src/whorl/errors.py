@@ -117,7 +117,7 @@ class UsageError(WhorlError):
         super().__init__(tame(message))
         self.help = tame(help)
         self.code = code
-        # What interfaces make the advice from, where nobody has done so.
+        # Interfaces make the advice from these, if there is none.
         self.facts = facts
 
 

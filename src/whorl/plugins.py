@@ -74,13 +74,13 @@ class Wing:
     jobs: tuple[Ref, ...] = ()
     # Names of Python, and the modules that have them.
     names: Mapping[str, str] = field(default_factory=dict)
-    # Answers to what the core asks for by name, for there may be nobody who has one.
+    # Answers to names that the core looks up; a name may have no answer.
     offers: Mapping[str, Ref] = field(default_factory=dict)
     # Of formats: when they are asked whether a file is theirs, the first ones first.
     rank: int = 0
     readers: Mapping[str, Ref] = field(default_factory=dict)
     libraries: Mapping[str, Ref] = field(default_factory=dict)
-    # Kinds of tasks, which are performed by whoever performs those of the core.
+    # Kinds of tasks; the provider of the core's kinds performs them.
     tasks: Mapping[str, Ref] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
     find_named: Ref = ""
