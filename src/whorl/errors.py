@@ -1,14 +1,14 @@
 """Every exception and diagnostic: what happened, where, why, and what to do.
 
-    WhorlError
-    ├── InvalidWorkflow   the author's file; carries all diagnostics          exit 2
-    ├── EditRefused       a change that a text cannot take; nothing changed     exit 2
-    ├── UsageError        the command line, the configuration, a wrong name   exit 2
-    ├── RunFailed         the run; carries run id, path, iteration, cause     exit 1
-    ├── ProviderError     a provider or service; retryable or not             exit 3
-    ├── StoreError        the store's file: full, locked, newer, damaged      exit 3
-    │   └── Fenced        another process owns the run by now
-    └── InternalError     us                                                  exit 70
+WhorlError is the base of these.
+InvalidWorkflow   the author's file; carries all diagnostics            exit 2.
+EditRefused       a change that a text cannot take; nothing changed     exit 2.
+UsageError        the command line, the configuration, a wrong name     exit 2.
+RunFailed         the run; carries run id, path, iteration, cause       exit 1.
+ProviderError     a provider or another service; retryable or not       exit 3.
+StoreError        the store's file: full, locked, newer, damaged        exit 3.
+    Fenced        another process owns the run by now                   exit 3.
+InternalError     a mistake in Whorl                                    exit 70.
 """
 
 from __future__ import annotations
