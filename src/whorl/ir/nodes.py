@@ -320,10 +320,10 @@ class Loop(NodeFields):
     `check` says when the condition is checked: before each iteration, after each, or between two.
     `tells` are values in the note about the beginning of an iteration, beside its number;
     `tells_after` are those in the note about a successful end. `words` are the terms of its
-    dialect, which the interpreter copies without reading. `limits` are the dialect's messages by
-    exit reason, with `{iterations}` and `{ms}` in them. `fields` are its fields that raise a limit,
-    by exit reason, by what a budget counts, (`run`) for the budget of the run, and (`score`) for
-    the range of scores. `ports` are the names of its `inputs` and `outputs` on a canvas.
+    dialect, which the interpreter only copies. Their `limits` are the dialect's messages by exit
+    reason, with `{iterations}` and `{ms}` in them. Their `fields` are those that raise a limit, by
+    exit reason, by what a budget counts, (`run`) for the budget of the run, and (`score`) for the
+    range of scores. Their `ports` are the names of its `inputs` and `outputs` on a canvas.
     """
 
     body: Block
