@@ -1,1 +1,1 @@
-"""Where it runs: the driver, the journal and the runtimes."""
+"""Runs workflows: the driver, the journal and the runtimes."""

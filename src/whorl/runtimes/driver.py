@@ -1,8 +1,8 @@
-"""The driver: takes what the machine wants, has it done, journals what happened, feeds it back.
+"""The driver performs the machine's commands, journals the events and feeds them to the machine.
 
-The machine is fed in the order of the journal, so driving a run and replaying it are the same
-thing. It may know a moment earlier than the journal does what has happened, but nothing leaves
-the process, no call, no question, no news, before all that it follows from is written.
+The machine is fed in the order of the journal, so driving a run and replaying it are the same.
+The machine may know an event shortly before the journal does. But no call, question or
+notification leaves the process before the events that caused it are written.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
 
 
 class Workers(Protocol):
-    """Who performs tasks; `whorl.providers.registry` has the real ones."""
+    """The interface that performs tasks; `whorl.providers.registry` implements it."""
 
     def kind(self, name: str) -> TaskKind:
         """The kind of task of a name."""
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        """What performing a task of this kind with these inputs does to the world."""
+        """Returns the effect of a task of this kind with these inputs."""
 
     def redacted(self, value: Json) -> Json:
         """The same value without the operator's secrets."""
 
 
 def end_of(cancelled: Event) -> Event:
-    """What a machine notes of a run that is cancelled."""
+    """Returns the event with which a machine ends a cancelled run."""
     error: Json = {"code": "R107", "message": "cancelled", "path": "", "iteration": None}
     body: dict[str, Json] = {"status": "cancelled", "output": None, "outputs": {}, "error": error}
     return Event("run.finished", "", cancelled.at, body | {"usage": {}})
@@ -70,7 +70,7 @@ def end_of(cancelled: Event) -> Event:
 class Performing:
     """Performs the tasks of one run.
 
-    `hold` is told of calls that wait for their provider, `show` of the text that tasks stream.
+    `hold` is called for calls that wait for their provider, `show` with text that tasks stream.
     """
 
     run: RunId
@@ -83,7 +83,7 @@ class Performing:
         return self.workers.effect(perform.kind, perform.inputs) != "none"
 
     def intent(self, perform: Perform) -> dict[str, Json]:
-        """What is written before a call: what it is given, and what it is expected to use."""
+        """Returns the entry to write before a call: its inputs and its expected usage."""
         request = self._request(perform, self.redaction())
         estimate = self.workers.kind(perform.kind).estimate(request)
         reserve = {name: amount for name in RESERVED if (amount := getattr(estimate, name))}
@@ -99,7 +99,7 @@ class Performing:
         return body
 
     async def answer(self, perform: Perform, cap: int | None) -> object:
-        """Makes the call; gives what the kind of task gives, or raises what it raises."""
+        """Makes the call; returns the output of the task, or raises its error."""
         kind, show = self.workers.kind(perform.kind), partial(self.show, perform)
         redaction = self.redaction()
         request = self._request(perform, redaction, cap)
@@ -114,7 +114,7 @@ class Performing:
     def failed(
         self, perform: Perform, fault: BaseException, held: dict[str, Json]
     ) -> dict[str, Json]:
-        """What is written of a fault: the provider's, the user's, or a mistake inside of a task."""
+        """Returns the entry of an error: of the provider, the user, or the code of a task."""
         if isinstance(fault, UsageError):
             fault = ProviderError(str(fault), code=fault.code)
         elif not isinstance(fault, ProviderError):
@@ -150,7 +150,7 @@ def _words_of(fault: BaseException) -> str:
 
 
 async def _in_time(call: Awaitable[object], limit_s: float | None) -> object:
-    """What a call gives; most kinds keep to the time by themselves, and say more of it."""
+    """Awaits a call with a timeout; most kinds have their own timeout with a better message."""
     if limit_s is None:
         return await call
     try:
@@ -180,7 +180,7 @@ TROUBLE_PAUSE_S = 0.5
 WARN_EVERY = 4
 
 
-# How often a wait for a time of day looks at the clock, which somebody may have set.
+# How often a wait for a time of day reads the clock, since the clock may be set.
 DATE_POLL_S = 1.0
 # A machine learns the time from events alone. While one only computes, the driver has a timer fire
 # at this address, which nobody waits for, once the run is so far behind its clock.
@@ -189,7 +189,7 @@ TICK_S = 0.02
 
 
 class CommitTimer:
-    """Wakes all runs of a process that have something to write together: they share a commit."""
+    """Wakes all runs of a process that have entries to write, so that they share a commit."""
 
     def __init__(self) -> None:
         self._waiting: list[Callable[[], None]] = []
@@ -200,7 +200,7 @@ class CommitTimer:
     def wait(self, wake: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            # What waited in a loop that has ended waits for nothing any more.
+            # Runs that waited in an event loop that has ended are dropped.
             self._loop, self._waiting, self._late = loop, [], 0.0
         self._waiting.append(wake)
         if len(self._waiting) == 1:
@@ -217,7 +217,7 @@ class CommitTimer:
 
 @dataclass(slots=True, eq=False)
 class WriteBuffer:
-    """The entries of a run that wait, in the order of the journal, and until when they may."""
+    """The unwritten entries of a run, in journal order, and when they must be written."""
 
     _entries: list[Event]
     _timer: CommitTimer
@@ -229,7 +229,7 @@ class WriteBuffer:
         return bool(self._entries)
 
     def add(self, entries: list[Event], *, now: bool = False) -> None:
-        """Puts entries behind those that wait; `now`: they may not wait."""
+        """Appends entries to the buffer; with `now` they must be written at once."""
         self._entries += entries
         self._is_due |= now
 
@@ -243,7 +243,7 @@ class WriteBuffer:
         return len(self._entries) >= ENTRIES_MAX
 
     def must_be_written(self) -> bool:
-        """Whether it has waited long enough; whoever asks is woken when it has."""
+        """Returns whether the buffer must be written now; if not, wakes the driver when it must."""
         if self._is_due:
             return True
         if not self._is_waiting:
@@ -259,7 +259,7 @@ class WriteBuffer:
 
 
 class Appending:
-    """Writes what is in the buffer of one run, behind the entries that it was folded from.
+    """Writes the buffered entries of one run after those that it was folded from.
 
     `messages` are the requests that leave the inbox with it.
     """
@@ -325,19 +325,19 @@ class Appending:
             await self._snapshot(last)
 
     def _sealed(self, events: list[Event]) -> tuple[list[Event], bool]:
-        """The entries of events, and whether some of them are large."""
+        """Returns the entries of events, and whether some of them are large."""
         entries = [self._sealing.entry(event) for event in events]
         return entries, not self._computing.is_light and any(is_large(e.body) for e in entries)
 
     def _is_snapshot_due(self, seq: int) -> bool:
-        """Whether enough has happened, or was computed, to make the state the shorter way back."""
+        """Returns whether loading a new snapshot would be faster than replaying the entries."""
         if seq - self._snapshot_seq >= entries_between(self._snapshot_size):
             return True
         least = SNAPSHOT_CPU_S * (1 + self._snapshot_size / 250_000)
         return self._computing.cpu_s - self._snapshot_cpu_s > least
 
     async def _snapshot(self, seq: int) -> None:
-        """Stores the state: all that it was fed, and all that it said, is in the journal."""
+        """Stores the machine's state, when all its events and notes are in the journal."""
         work = partial(self._sealing.state, seq, in_pieces=not self._computing.is_light)
         size, state = await self._computing.aside(work)
         self._snapshot_seq, self._snapshot_size = seq, size
@@ -368,7 +368,7 @@ class Timers:
         return bool(self._timers)
 
     def set(self, timer: SetTimer) -> None:
-        """Sets a timer in the place of the one that its address has."""
+        """Sets a timer, which replaces the timer of its address."""
         self.drop(timer.address)
         delay = timer.due - (self._wall() if timer.is_date else self._clock())
         if timer.is_date:
@@ -386,13 +386,13 @@ class Timers:
             self.drop(address)
 
     def due(self) -> tuple[float, float]:
-        """The time of the run, and the time of day, at which one fires next."""
+        """Returns when the next timer fires: by the run's clock and by the time of day."""
         timers = [timer for timer, _ in self._timers.values()]
         due = min((timer.due for timer in timers if not timer.is_date), default=math.inf)
         return due, min((timer.due for timer in timers if timer.is_date), default=math.inf)
 
     def left_s(self) -> float:
-        """How long it is until one fires."""
+        """Returns the seconds until the next timer fires."""
         due, date = self.due()
         return min(due - self._clock(), date - self._wall())
 
@@ -456,11 +456,11 @@ class Driver:
         self._awake.set()
 
     def request(self, event: Event, message: int | None = None) -> None:
-        """Delivers what somebody asks, at the time of the run and not at that of their clock."""
+        """Delivers a request; its time is at most the run's, if the sender's clock is ahead."""
         self.deliver(replace(event, at=min(event.at, self.clock())), message)
 
     def drain(self) -> None:
-        """Leaves the run resumable, once what is under way has ended; nothing new begins."""
+        """Starts no new calls, and leaves the run resumable when its open calls have ended."""
         self._draining = self.computing.is_draining = True
         self._awake.set()
 
@@ -471,7 +471,7 @@ class Driver:
 
     @property
     def calls(self) -> int:
-        """How many tasks are under way."""
+        """The number of running tasks."""
         return len(self._work)
 
     async def drive(self, *, patience_s: float | None = None) -> str:
@@ -529,7 +529,7 @@ class Driver:
         self._awake.clear()
 
     async def _feed(self, events: list[Event], *, now: bool) -> None:
-        """Tells the machine what has happened; `now` has it written before anything else."""
+        """Feeds events to the machine; `now` has them written before anything else."""
         for event in events:
             if self.machine.is_busy:
                 self._place(event)
@@ -538,7 +538,7 @@ class Driver:
                 await self._compute(event)
 
     def _place(self, event: Event) -> None:
-        """Notes the step of the machine's work that an event comes at, for whoever replays it."""
+        """Notes the step of the machine's work at which an event comes; a replay needs it."""
         if event.kind not in AT_REST:
             event.body = {**event.body, "step": self.machine.steps}
 
@@ -551,13 +551,13 @@ class Driver:
             self.deliver(Event("run.exhausted", "", self.clock(), {"cpu_s": self.cpu_max_s}))
 
     def _ready(self) -> list[tuple[Event, int | None]]:
-        """What has come; what looks at a run as it stands waits until its work is done."""
+        """Returns the events to feed; those of AT_REST wait until the machine is not busy."""
         if not self.machine.is_busy:
             return self._arrived
         return [pair for pair in self._arrived if pair[0].kind not in AT_REST]
 
     async def _take_arrived(self) -> None:
-        """Feeds what has come; only what can be had again may wait to be written."""
+        """Feeds the arrived events; only events that can be repeated may be written later."""
         ready = self._ready()
         if ready is not self._arrived:
             self._arrived = [pair for pair in self._arrived if pair[0].kind in AT_REST]
@@ -565,7 +565,7 @@ class Driver:
         await self._feed(self._opened(ready), now=is_urgent)
 
     def _opened(self, ready: list[tuple[Event, int | None]]) -> list[Event]:
-        """The events that are ready; what came from outside leaves the inbox once it is written."""
+        """The events that are ready; requests leave the inbox when they have been written."""
         events, self._repeatable = self._repeatable, []
         for event, message in ready:
             events.append(event)
@@ -582,7 +582,7 @@ class Driver:
         self._to_send.clear()
 
     async def _save_the_rest(self) -> None:
-        """Writes what has arrived when the run is stopped; it is fed when the run is resumed."""
+        """Writes the events that arrived while the run stopped; a resume feeds them."""
         self._buffer.add(self.machine.take_notes())
         # What looks at the run as it stands comes after the rest, and after all of its work.
         for event in sorted(self._opened(self._arrived), key=lambda event: event.kind in AT_REST):
@@ -609,7 +609,7 @@ class Driver:
         return status != "running" and (self.machine.done or status == "paused")
 
     def _is_stuck(self) -> bool:
-        """Whether nothing will ever come by itself, though the run has not ended: a mistake."""
+        """Returns whether the run has not ended but no event can come, which is a bug."""
         is_moving = self._work or self._timers or self._arrived or self._buffer
         return self.machine.status == "running" and not is_moving
 
@@ -619,7 +619,7 @@ class Driver:
         return bool(self._timers) and self._timers.left_s() > patience_s
 
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
-        """Starts what has no effect; gives the intents of all else, to be written before it."""
+        """Starts tasks without effects; returns the intents of others, to be written first."""
         intents: dict[str, Event] = {}
         for command in commands:
             match command:
@@ -632,7 +632,7 @@ class Driver:
                         intents[command.address] = intent
                 case Send(address):
                     if address in self._asked:
-                        # Where it was held back, its intent stands in the journal.
+                        # If it was held back, its intent is in the journal.
                         intents.pop(address, None)
                     self._to_send.append(command)
                 case SetTimer():
@@ -647,7 +647,7 @@ class Driver:
         return list(intents.values())
 
     def _prepare(self, perform: Perform) -> Event | None:
-        """Starts a task without effects; gives the intent of any other, or why there is none."""
+        """Starts a task without effects; returns the intent of any other, or its failure."""
         try:
             if not self._performing.has_effects(perform):
                 self._start(perform)
@@ -659,12 +659,12 @@ class Driver:
         return Event("task.started", perform.address, self.clock(), body)
 
     def _hold(self, address: str, is_held: bool) -> None:
-        """A call waits for its provider, or no longer; if that is lost, it is in doubt."""
+        """Notes that a call waits for its provider or was sent; if the note is lost: in doubt."""
         kind = "task.held" if is_held else "task.sent"
         self._deliver_repeatable(Event(kind, address, self.clock()))
 
     def _start(self, perform: Perform, send: Send | None = None) -> None:
-        """Starts a task; without a `send` it has no effects, and its reply can be had again."""
+        """Starts a task; without a `send` it has no effects, and can be repeated."""
         if perform.address not in self._work:
             self._work[perform.address] = asyncio.create_task(self._perform(perform, send))
             self._started = True
@@ -697,7 +697,7 @@ class Driver:
             self.deliver(event)
 
     def _show(self, perform: Perform, text: str) -> None:
-        # Text is only shown: whoever cannot take it must not make a task fail that was paid.
+        # Text is only shown: a watcher that cannot take it must not make a paid task fail.
         if self.watcher is not None and text and not perform.secure_outputs:
             with suppress(Exception):
                 self.watcher.text(self.run, perform.address, text)

@@ -1,7 +1,7 @@
 """The local runtime: runs of this process on one SQLite store that other processes share.
 
-A run that nobody in this process drives may be driven by another one: requests reach it through
-the store's inbox. A run that sleeps or waits for long is dropped from memory and folded again from
+Another process may drive a run that this one does not drive; requests reach it through the
+store's inbox. A run that sleeps or waits for long is dropped from memory, and folded again from
 its journal when its time comes.
 """
 
@@ -82,7 +82,7 @@ _ENDING = frozenset({"run.paused", "run.cancelled"})
 class RunClock:
     """The time of a run: the time of day at its `start`, counted on by the event loop.
 
-    Whoever sets the clock of the machine thereby changes no wait.
+    Waits do not depend on the system clock.
     """
 
     def __init__(self, start: float) -> None:
@@ -104,8 +104,8 @@ class RunClock:
 class LocalRuntime:
     """Starts, drives and steers runs.
 
-    `check` is asked before a run is driven, with the requests that it is driven for; it raises
-    UsageError where this process may not.
+    `check` is called with the requests before a run is driven; it raises UsageError if this
+    process may not drive the run.
     """
 
     store: SqliteStore
@@ -118,7 +118,7 @@ class LocalRuntime:
     # Who starts runs here: a server, a detached process, a terminal, or a Python program.
     origin: str = ""
     cpu_max_s: float = CPU_MAX_S
-    # Where a server of this store can be called.
+    # The address of a server of this store.
     url: str = ""
     # Whether the workers answer with mocks, so that runs with mocked answers may be driven.
     is_mocked: bool = False
@@ -136,7 +136,7 @@ class LocalRuntime:
         self._is_stopped_by_person = False
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
-        """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
+        """Stores a run, which `drive` drives; returns False if a run with this key exists."""
         run = new_run_id(self.clock())
         workflow, given = without_defaults(workflow, start.input)
         pinned, digest, plan = self._pins.pin(workflow)
@@ -164,9 +164,9 @@ class LocalRuntime:
     async def drive(
         self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
     ) -> str:
-        """Drives a run, after these requests, until it ends or waits; gives its status.
+        """Delivers these requests, and drives the run until it ends or waits; returns its status.
 
-        For the run it is `at_least` that late, whatever the clock says.
+        The run's time is at least `at_least`, even if the clock is behind.
         """
         self.check(requests)
         is_ending = bool(requests) and all(request.kind in _ENDING for request in requests)
@@ -179,7 +179,7 @@ class LocalRuntime:
             await self._give_up(run, owner)
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
-        """Makes a run that redoes an iteration of another one; False: one with its key exists."""
+        """Makes a run that redoes an iteration of another run; False if its key exists."""
         from whorl.runtimes.journal.forking import fork_aside
 
         now = self.clock()
@@ -188,7 +188,7 @@ class LocalRuntime:
         return await fork_aside(*whom, run=new_run_id(now), now=now, is_owned=is_owned)
 
     async def request(self, run: RunId, event: Event) -> bool:
-        """Brings a request to a run that is being driven; False: nobody drives it."""
+        """Delivers a request to a driven run; returns False if no process drives it."""
         driver = self._drivers.get(run)
         if driver is not None:
             async with driver.computing.lock:
@@ -207,9 +207,9 @@ class LocalRuntime:
         return True
 
     def drain(self, *, by_person: bool = False) -> int:
-        """Begins nothing new, and leaves runs once their calls have ended; gives how many wait.
+        """Starts no new calls, and leaves each run when its calls have ended; returns their number.
 
-        Runs that a person has stopped are left to people: no server takes them up.
+        If a person has stopped the runs, no server resumes them.
         """
         self._stopping.set()
         self._is_stopped_by_person = by_person
@@ -220,7 +220,7 @@ class LocalRuntime:
         return sum(driver.calls for driver in self._drivers.values())
 
     def stop(self) -> None:
-        """Leaves all runs resumable at once; calls that are under way are in doubt."""
+        """Leaves all runs resumable at once; the outcome of open calls is unknown."""
         self._stopping.set()
         for driver in self._drivers.values():
             driver.stop()
@@ -228,11 +228,11 @@ class LocalRuntime:
             sleeper.set()
 
     def is_asleep(self, run: RunId) -> bool:
-        """Whether a run that is driven here waits for so long that it is not in memory."""
+        """Returns whether a run of this process waits so long that it is not in memory."""
         return run in self._sleepers
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
-        """The entries of a run as they come, also those of other processes, until it ends."""
+        """Yields the entries of a run, also those of other processes, until it ends."""
         while True:
             version = self.store.version()
             status = self.store.run(run).status
@@ -287,9 +287,9 @@ class LocalRuntime:
             await self._sleep_until(run, clock, *driver.asleep_until)
 
     async def _end_unread(self, run: RunId, owner: int, cancelled: Event) -> str:
-        """Ends a run without its secrets: nothing of it is done, so that its end is only written.
+        """Ends a run without its secrets: performs nothing, and only writes the end.
 
-        What is under way is in doubt.
+        The outcome of open calls is unknown.
         """
         folded = await self._folded(run, to_drive=False)
         assert folded is not None
@@ -301,9 +301,9 @@ class LocalRuntime:
         return self.store.run(run).status
 
     async def _folded(self, run: RunId, *, to_drive: bool) -> Folded | None:
-        """The run as it stands; what takes long to replay is replayed beside the event loop.
+        """Folds the run; a long journal is replayed beside the event loop.
 
-        None: it was to be driven, and this process stops driving.
+        Returns None if the run was to be driven but this process is stopping.
         """
         plan = self.plan(run)
         if plan.is_light and self.store.run(run).last_seq <= SHORT:
@@ -312,7 +312,7 @@ class LocalRuntime:
         return await self.turns.go_through(steps, lambda: to_drive and self._stopping.is_set())
 
     async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
-        """What was asked while nobody listened; a cancel that came too late must not count."""
+        """Takes the queued requests of a run and drops those that no longer apply."""
         messages = self.store.take(run, owner)
         late = [message for message in messages if objection(machine, message.event) is not None]
         if late:
@@ -320,7 +320,7 @@ class LocalRuntime:
         return [message for message in messages if message not in late]
 
     async def _sleep_until(self, run: RunId, clock: RunClock, due: float, date: float) -> None:
-        """Waits with nothing in memory but this; a message for the run ends the wait."""
+        """Waits without the run in memory; a message for the run ends the wait."""
         self._sleepers[run] = awoken = asyncio.Event()
         del self._drivers[run]
         try:
@@ -351,13 +351,13 @@ class LocalRuntime:
                     return
                 if fault.code != "R900" or self._stopping.is_set():
                     raise
-                # As long as it is owned here, nobody else can go on with it.
+                # While it is owned here, no other process can resume it.
                 if self.watcher is not None and attempt % WARN_EVERY == 0:
                     self.watcher.trouble(run, fault)
             await asyncio.sleep(TROUBLE_PAUSE_S)
 
     async def _deliver_requests(self) -> None:
-        """Looks for requests of other processes, cheaply, and brings each to its driver once."""
+        """Polls for requests of other processes, and delivers each to its driver once."""
         while True:
             messages = self.store.mail()
             self._delivered.intersection_update(message.id for message in messages)

@@ -1,8 +1,8 @@
 """The pure driver of a run: arrivals in; journal entries, a running hash and commands out.
 
-Whoever gives it the same arrivals in the same order gets the same entries. A workflow of a cluster
-and whoever reads the history of that workflow share it, so neither has to tell the other what it
-has journaled: they compare hashes.
+The same arrivals in the same order produce the same entries. A workflow of a cluster and the
+readers of its history both use this driver. So they need not exchange journals: they compare
+hashes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What has come of something that was begun; of a timer, when it was `due`.
+    """The event of a task or a timer that was started; for a timer, when it was `due`.
 
-    Things are begun one after the other, and `number` counts them.
+    `number` counts tasks and timers in the order in which they were started.
     """
 
     number: int
@@ -43,12 +43,12 @@ class Call(NamedTuple):
 
 
 class PureDriver:
-    """Journals every arrival, feeds it, and journals what the machine says about it behind it.
+    """Journals and feeds every arrival, then journals the notes of the machine about it.
 
-    `seq` and `digest` are those of all entries so far, also of those before `state`; `pins` are
-    the hashes of what tools said about themselves. `effects` are the kinds of tasks that are known
-    to have effects, with the calls that one counts as: the intents of these are made here, unless
-    a budget is in force, which asks what they may cost.
+    `seq` and `digest` are those of all entries so far, also before `state`; `pins` are the hashes
+    of tool descriptions. `effects` are the kinds of tasks known to have effects, each with its
+    number of calls. Their intents are made here unless a budget applies, since a budget needs an
+    estimate of their cost.
     """
 
     def __init__(
@@ -76,17 +76,17 @@ class PureDriver:
             self._journal(note)
 
     def arrive_together(self, arrivals: Iterable[Arrival]) -> None:
-        """Takes in what came at the same time, in the order in which it was begun."""
+        """Takes simultaneous arrivals, in the order in which they were started."""
         for arrival in sorted(arrivals, key=lambda arrival: arrival.number):
             event, pending = arrival.event, self.machine.pending.get(arrival.event.address)
             if arrival.due is not None and (pending is None or pending.get("due") != arrival.due):
-                continue  # the timer was dropped, or set anew, at the same time
+                continue  # the timer was dropped, or set again, at the same time
             if event.kind == "task.in_doubt":
                 event = in_doubt(self.machine, event.address, event.at)
             self.arrive(event)
 
     def take_over(self, at: float) -> None:
-        """Goes on from a state whose calls nobody waits for any more."""
+        """Continues from a state whose open calls are lost: their outcome is unknown."""
         for address in self.machine.in_flight():
             self.arrive(in_doubt(self.machine, address, at))
 
@@ -98,10 +98,10 @@ class PureDriver:
     def commands(
         self, at: float, *, is_full: bool = False
     ) -> tuple[list[Perform], list[Call | SetTimer | Cancel]]:
-        """The tasks that intents are wanted of, and all else that is to be done, in order.
+        """Returns the tasks that need intents, and all other commands, in order.
 
-        Intents that are made here have the time `at`. Where it `is_full`, another execution goes
-        on soon: new tasks are left to that one, whose restored machine asks again.
+        Intents that are made here have the time `at`. If it `is_full`, another execution continues
+        soon; new tasks are left to it, since its restored machine asks for them again.
         """
         wanted: dict[str, Perform] = {}
         others: list[Call | SetTimer | Cancel] = []
@@ -116,7 +116,7 @@ class PureDriver:
                     case Send(address, cap):
                         perform = self._asked.pop(address, None)
                         if perform is not None:
-                            # Where it was held back, its intent stands in the journal.
+                            # If it was held back, its intent is in the journal.
                             sure.pop(address, None)
                             wanted.pop(address, None)
                             others.append(Call(perform, cap))
@@ -131,7 +131,7 @@ class PureDriver:
         return list(wanted.values()), others
 
     def is_asked(self, perform: Perform) -> bool:
-        """Whether a task still waits for its intent."""
+        """Returns whether a task still waits for its intent."""
         return self._asked.get(perform.address) is perform
 
     def _is_sure(self, perform: Perform) -> bool:
@@ -155,5 +155,5 @@ class PureDriver:
 
 
 def in_doubt(machine: Machine, address: str, at: float) -> Event:
-    """The entry of a call that was sent, and of which nobody will tell what came of it."""
+    """Returns the entry of a call that was sent but whose outcome is unknown."""
     return Event("task.in_doubt", address, at, {"reserve": machine.held_for(address)})

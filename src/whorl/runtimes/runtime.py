@@ -1,6 +1,6 @@
-"""What a runtime is to those who use one: it starts, drives, steers, follows and forks runs.
+"""The interface of a runtime, which starts, drives, steers, follows and forks runs.
 
-A watcher is one who looks on.
+A watcher is notified of new entries.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
 
 
 class Watcher(Protocol):
-    """Somebody who looks on."""
+    """Receives the news of runs."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """These entries are durable."""
+        """Receives entries that are durable."""
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """A task has streamed some text."""
+        """Receives text that a task has streamed."""
         return
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """The store cannot be written; the run waits until it can."""
+        """Learns that the store cannot be written; the run waits until it can."""
         return
 
 
 class Runtime(Protocol):
-    """Where runs are. `store` is there to be read: all that is done to runs goes through here.
+    """Runs and changes runs; `store` is for reading only.
 
-    `origin` is who starts runs (see `NewRun`), `url` where a server of this runtime is called.
+    `origin` is who starts runs (see `NewRun`), `url` the address of this runtime's server.
     """
 
     store: SqliteStore
@@ -60,44 +60,44 @@ class Runtime(Protocol):
 
     @property
     def check(self) -> Callable[[Sequence[Event]], None]:
-        """Is asked before a run is driven, with the requests that it is driven for.
+        """Called with the requests before a run is driven.
 
-        Raises UsageError where this process may not.
+        Raises UsageError if this process may not drive the run.
         """
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
-        """Makes a run, durably; False: a run with this key exists already."""
+        """Stores a new run; returns False if a run with this key exists."""
 
     async def drive(
         self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
     ) -> str:
-        """Has a run driven, after these requests, until it ends or waits; gives its status.
+        """Delivers these requests and drives the run until it ends or waits; returns its status.
 
-        For the run it is `at_least` that late.
+        The run's time is at least `at_least`.
         """
 
     async def request(self, run: RunId, event: Event) -> bool:
-        """Brings a request to a run that is being driven; False: nobody drives it.
+        """Delivers a request to a driven run; returns False if no process drives it.
 
-        Raises UsageError where the run as it is has something against it.
+        Raises UsageError if the run refuses the request in its present state.
         """
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
-        """Makes a run that redoes an iteration of another one; False: one with its key exists."""
+        """Makes a run that redoes an iteration of another run; False if its key exists."""
 
     def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
-        """The entries of a run as they come, until nobody drives it."""
+        """Yields the entries of a run until no process drives it."""
 
     def plan(self, run: RunId) -> Plan:
         """The plan of the workflow that a run pins."""
 
     def is_asleep(self, run: RunId) -> bool:
-        """Whether a run that is driven here waits for so long that it takes no room."""
+        """Returns whether a run of this process waits so long that it is not in memory."""
 
     def drain(self, *, by_person: bool = False) -> int:
-        """Begins nothing new here, and leaves runs once their calls have ended.
+        """Starts no new calls, and leaves each run when its calls have ended.
 
-        Gives how many calls are waited for. Runs that a person has stopped are left to people.
+        Returns the number of open calls. If a person has stopped the runs, no server resumes them.
         """
 
     def stop(self) -> None:
@@ -105,13 +105,13 @@ class Runtime(Protocol):
 
 
 def raise_objection(refusal: Refused | None) -> None:
-    """Raises what a run has against a request."""
+    """Raises the refusal of a request, if there is one."""
     if refusal is not None:
         raise UsageError(str(refusal), facts=refusal.facts)
 
 
 def check_unmocked(store: SqliteStore, run: RunId, *, by_mocks: bool = False) -> None:
-    """Refuses to go on with a run whose answers are mocks, unless mocks answer: and then others."""
+    """Refuses to mix mocked and real answers when a run is resumed."""
     row = store.run(run)
     name = row.labels.get(MOCKED)
     if name and not by_mocks:
@@ -126,10 +126,10 @@ def check_unmocked(store: SqliteStore, run: RunId, *, by_mocks: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What a runtime on many machines does beside its runs, of which a store here is a mirror.
+    """A runtime on many machines; a local store mirrors its runs.
 
-    `open` is given the providers, the store and what `open_runtime` knows; `refresh` brings what is
-    new into a mirror, `lag` says how many runs it lacks and since when.
+    `open` receives the providers, the store and the arguments of `open_runtime`. `refresh` updates
+    a mirror, `lag` says how many runs it lacks and since when.
     """
 
     open: Callable[..., AbstractAsyncContextManager[Runtime]]
@@ -141,6 +141,6 @@ class Cluster:
 
 
 def cluster() -> Cluster:
-    """Raises UsageError where this installation has none."""
+    """Returns the cluster runtime; raises UsageError if it is not installed."""
     found: Cluster = needed("cluster")
     return found

@@ -1,4 +1,4 @@
-"""The simulated runtime: virtual time, a journal in memory, crashes wherever a test wants them."""
+"""The simulated runtime: virtual time, a journal in memory, crashes where a test wants them."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class MemoryJournal:
         stored.snapshots = [*stored.snapshots, (seq, state)][-2:]
 
     async def release(self, run: RunId, owner: int) -> None:
-        """Gives a run up."""
+        """Releases a run."""
 
     def read(
         self, run: RunId, after: int = 0, *, kinds: frozenset[str] = frozenset()
@@ -203,7 +203,7 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time only passes when everybody waits."""
+    """An event loop whose time only passes when all tasks wait."""
 
     # The timers, as the base class keeps them: a heap.
     _scheduled: list[asyncio.TimerHandle]
@@ -221,7 +221,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._virtual += seconds
 
     def skip(self) -> None:
-        """Lets time pass until the next timer, to the last digit of it."""
+        """Advances the time exactly to the next timer."""
         self._virtual = max(self._virtual, self._scheduled[0].when())
 
     def now(self) -> float:
@@ -279,7 +279,7 @@ class SimulatedRuntime:
         later_s: float = 0.0,
         watcher: Watcher | None = None,
     ) -> str:
-        """Drives a run, some time later, until it ends, waits or pauses; gives its status."""
+        """Drives a run, some time later, until it ends, waits or pauses; returns its status."""
         loop = VirtualLoop()
         folded = fold(self.journal, run, plan, to_drive=True)
         loop.jump(max(self._passed_s, folded.machine.now - EPOCH) + later_s)

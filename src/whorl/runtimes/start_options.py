@@ -1,4 +1,4 @@
-"""How a run is started: what is asked, what its first event tells, and which workflow it pins."""
+"""How a run is started: its options, its first event, and the workflow that it pins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PINNED_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a run is started: its input, its limits, and the key under which it is started once."""
+    """How a run is started: its input, its limits, and its idempotency key."""
 
     input: dict[str, Json] = field(default_factory=dict)
     limits: dict[str, Json] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Start:
 
 
 def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
-    """What the first event of a run tells the machine; `url` is where a server can be called."""
+    """Returns the fields of a run's first event; `url` is the address of the server."""
     own = plan.workflow.limits.cost_usd
     limits = ({} if own is None else {"cost_usd": own}) | start.limits
     options: dict[str, Json] = {
@@ -77,32 +77,32 @@ def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
 def without_secrets(
     workflow: Workflow, given: dict[str, Json], redacted: Callable[[Json], Json]
 ) -> dict[str, Json]:
-    """The input without the operator's secrets, unless it is one that is stored encrypted."""
+    """Returns the input without the operator's secrets, except in inputs stored encrypted."""
     secret = {port.name for port in workflow.inputs if port.secret}
     return {n: value if n in secret else redacted(value) for n, value in given.items()}
 
 
 def shown_labels(labels: dict[str, str], redacted: Callable[[Json], Json]) -> dict[str, str]:
-    """Labels without the operator's secrets."""
+    """Returns labels without the operator's secrets."""
     return {name: str(redacted(value)) for name, value in labels.items()}
 
 
 def shown_steps(
     steps: dict[str, dict[str, str]], redacted: Callable[[Json], Json]
 ) -> dict[str, dict[str, str]]:
-    """Models and prompts without the operator's secrets."""
+    """Returns models and prompts without the operator's secrets."""
     return {name: shown_labels(fields, redacted) for name, fields in steps.items()}
 
 
 def new_run_id(now: float) -> RunId:
-    """An id that sorts by time and says nothing else."""
+    """Returns a new id that sorts by time and is otherwise random."""
     number = int(now * 1000) << _ID_RANDOM | int.from_bytes(os.urandom(_ID_RANDOM // 8), "big")
     shifts = range(5 * (_ID_LENGTH - 1), -1, -5)
     return RunId("".join([ALPHABET[number >> shift & 31] for shift in shifts]))
 
 
 class Pins:
-    """The workflows that runs of a journal pin, as they are stored, and their plans."""
+    """The stored workflows that runs of a journal pin, and their plans."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -111,7 +111,7 @@ class Pins:
         self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
 
     def pin(self, workflow: Workflow) -> tuple[Json, str, Plan]:
-        """The workflow as it is stored, its hash and its plan, which runs of it share."""
+        """Returns the workflow to store, its hash and its plan, which its runs share."""
         pinned = self._pinned.get(id(workflow))
         if pinned is None or pinned[0] is not workflow:
             if len(self._pinned) >= PINNED_MAX:
@@ -138,7 +138,7 @@ class Pins:
         return self._plans[digest]
 
     def drop(self, run: RunId) -> None:
-        """Forgets a run, and plans that no run needs where there are many."""
+        """Forgets a run; if there are many plans, also those that no run needs."""
         self._digests.pop(run, None)
         if len(self._plans) > PINNED_MAX:
             needed = set(self._digests.values())

@@ -1,6 +1,6 @@
-"""Turns: what takes long is computed beside the event loop, a slice at a time, for one run at once.
+"""Turns: long work is computed beside the event loop, a slice at a time, one run at a time.
 
-The run that has computed least goes first, so that none holds up the others.
+The run that has computed least goes first, so that no run holds up the others.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CpuScheduler:
         self.under_way = 0
 
     async def take(self, used_s: float, work: Callable[[], Made]) -> tuple[Made, float]:
-        """Does some work when the turn has come; gives what it gave, and the seconds of CPU."""
+        """Does some work in a turn; returns its result and the seconds of CPU."""
         loop = asyncio.get_running_loop()
         wanted = _Slice(used_s, next(self._numbers), work, loop.create_future(), loop)
         with self._changed:
@@ -77,9 +77,9 @@ class CpuScheduler:
     async def go_through(
         self, steps: Generator[None, None, Made], is_stopped: Callable[[], bool]
     ) -> Made | None:
-        """Does what has many steps, some of them in each turn; gives what comes of them.
+        """Does work of many steps, some in each turn; returns its result.
 
-        None: it was stopped on the way.
+        Returns None if it was stopped before the end.
         """
         used_s = 0.0
         while not is_stopped():
@@ -117,7 +117,7 @@ def _do(wanted: _Slice) -> None:
     except Exception as error:  # noqa: BLE001 - it belongs to the one who waits for it
         fault = error
     used_s = time.thread_time() - begun
-    with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+    with suppress(RuntimeError):  # the event loop is closed: no task waits any more
         wanted.loop.call_soon_threadsafe(_tell, wanted.done, (value, used_s), fault)
 
 
@@ -133,9 +133,9 @@ def _tell(
 
 
 class Computing:
-    """Where one run computes: in the event loop where that is short, otherwise in turns.
+    """Computes for one run: short work in the event loop, long work in turns.
 
-    Without turns everything is computed in the event loop. `cpu_s` is what the turns took.
+    Without turns all work is done in the event loop. `cpu_s` is the CPU time of the turns.
     """
 
     def __init__(
@@ -147,11 +147,11 @@ class Computing:
         self.cpu_s = cpu_s
         self._cpu_max_s = cpu_max_s
         self.is_stopped = self.is_draining = False
-        # Who looks at the machine waits until no thread is at it.
+        # Readers of the machine wait until no thread uses it.
         self.lock = asyncio.Lock()
 
     def at_once(self, event: Event) -> bool:
-        """Has the machine take an event in and go on for a slice, where that is short."""
+        """Feeds an event and computes for a slice, if the run is light; otherwise returns False."""
         if not self.is_light and self._turns is not None:
             return False
         machine, before = self._machine, self._machine.meter.fuel
@@ -162,7 +162,7 @@ class Computing:
         return True
 
     async def in_turn(self, event: Event | None = None) -> bool:
-        """Has it do so when its turn comes; tells once that it has computed as long as it may."""
+        """Does so when the turn comes; returns True once when the CPU limit is reached."""
         if self._turns is None:
             self._work(event)
             await asyncio.sleep(0)
@@ -182,9 +182,9 @@ class Computing:
             self._machine.advance(steps=SLICE_STEPS, fuel=SLICE_FUEL)
 
     async def aside(self, work: Callable[[], Made], *, is_long: bool = False) -> Made:
-        """Does some work for the run, beside the event loop where it may take long.
+        """Does some work for the run, beside the event loop if it may take long.
 
-        After work that `is_long` all that the run computes may be.
+        After work that `is_long`, all work of the run counts as long.
         """
         self.is_light = self.is_light and not is_long
         if self._turns is None or self.is_light:

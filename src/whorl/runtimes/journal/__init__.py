@@ -1,1 +1,1 @@
-"""What a run leaves, and what is made of it again."""
+"""The journal of a run, and rebuilding runs from it."""

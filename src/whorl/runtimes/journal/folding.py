@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What most events lead to is done within so many steps; a long work is left to whoever drives.
+# What most events lead to is done within so many steps; a long work is left to the driver.
 STEPS_AT_END, FUEL_AT_END = 500, 10_000
 # So many entries are taken before others may have their turn.
 ENTRIES_AT_ONCE = 20
@@ -36,9 +36,9 @@ _MISSHAPEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 @dataclass(slots=True)
 class Folded:
-    """A machine, the seq that it stands after, and what it said that is not in the journal yet.
+    """A machine, the seq of its last entry, and its events that are not in the journal yet.
 
-    Without `seals` it was fed what people see of the run's secrets.
+    Without `seals` the machine was fed redacted values instead of the run's secrets.
     """
 
     machine: Machine
@@ -60,11 +60,11 @@ class Folded:
 def fold(
     journal: Journal, run: RunId, plan: Plan | None = None, *, to_drive: bool = False
 ) -> Folded:
-    """The machine as the journal leaves it, from its newest snapshot on.
+    """Rebuilds the machine from the journal, beginning at the newest snapshot.
 
-    It is for people to look at, so it tells no secrets, unless it is `to_drive` the run: that
-    needs them. Raises StoreError R909 where they cannot be had. In the midst of long work it is
-    busy still.
+    The machine has no secrets, so that people may see it, unless it is `to_drive` the run. Raises
+    StoreError R909 if the secrets cannot be opened. In the middle of long work the machine is
+    still busy.
     """
     plan = plan or Plan(from_json(journal.workflow(run)))
     return _end_of(folding(journal, run, plan, to_drive=to_drive))
@@ -73,7 +73,7 @@ def fold(
 def folding(
     journal: Journal, run: RunId, plan: Plan, *, to_drive: bool
 ) -> Generator[None, None, Folded]:
-    """Folds a run in steps of milliseconds, between which others may have their turn."""
+    """Folds a run in steps of milliseconds, so that other runs can compute in between."""
     try:
         folded = yield from _folding(journal, run, plan, journal.seals)
     except StoreError as fault:
@@ -86,7 +86,7 @@ def folding(
 
 
 def look_on(journal: Journal, run: RunId, plan: Plan) -> Folded:
-    """The machine as the journal leaves it, for one who feeds it what follows (`take`).
+    """Rebuilds the machine for a caller that feeds it the next entries (`take`).
 
     It may hold secrets: only its frames are for people, not the values in them.
     """
@@ -94,7 +94,7 @@ def look_on(journal: Journal, run: RunId, plan: Plan) -> Folded:
 
 
 def check_key(journal: Journal, run: RunId) -> None:
-    """Raises StoreError R909 where a run cannot be driven, since its secrets cannot be opened."""
+    """Raises StoreError R909 if a run cannot be driven because its secrets cannot be opened."""
     if not Plan(from_json(journal.workflow(run))).is_confidential:
         return
     for entry in journal.read(run):
@@ -112,7 +112,7 @@ def _end_of(steps: Generator[None, None, T]) -> T:
 
 
 def as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
-    """What there is to see, with the key; without it, with what people see of secrets."""
+    """Makes a view of a run with its key; without the key, with redacted secrets."""
     try:
         return look(journal.seals)
     except StoreError as fault:
@@ -131,7 +131,7 @@ def _folding(
             folded.machine.is_blind = seals is None
             return (yield from _folded_on(journal, folded, partial(take, folded)))
         except _MISSHAPEN:
-            pass  # somebody else wrote it: the journal has all of it
+            pass  # another process wrote it: the journal has all of it
     replay = Replay(journal, run, plan, seals=seals)
     try:
         return (yield from _folded_on(journal, replay.folded, replay.take))
@@ -159,9 +159,9 @@ def _folded_on(
 
 
 def take(folded: Folded, entry: Entry) -> bool:
-    """Feeds one entry; notes are only counted, since the machine says them by itself.
+    """Feeds one entry; notes are only counted, since the machine makes them itself.
 
-    False: the machine has stopped before what has happened then.
+    Returns False if the machine has stopped before this entry.
     """
     if entry.seq != folded.seq + 1:
         raise StoreError(f"the journal has a gap before entry {entry.seq}", code="R903")
@@ -178,7 +178,7 @@ def take(folded: Folded, entry: Entry) -> bool:
 
 
 def catch_up(folded: Folded) -> None:
-    """Has the machine go on until it has said what the journal says, and no further."""
+    """Advances the machine until it has made all notes that are in the journal, and no further."""
     _end_of(_catching_up(folded))
 
 
@@ -190,7 +190,7 @@ def _catching_up(folded: Folded) -> Generator[None, None, None]:
 
 
 def come_to_rest(folded: Folded) -> None:
-    """Has the machine say what the journal says, and do what follows, unless that is long."""
+    """Advances the machine past the notes in the journal, as far as that is quick."""
     _end_of(_coming_to_rest(folded))
 
 
@@ -201,7 +201,7 @@ def _coming_to_rest(folded: Folded) -> Generator[None, None, None]:
 
 
 def hear(folded: Folded) -> None:
-    """Takes what the machine has said since."""
+    """Takes the new notes of the machine."""
     machine = folded.machine
     notes = machine.take_notes()
     at = machine.stopped_at
@@ -220,8 +220,8 @@ def begins(event: Event, iteration: str) -> bool:
 class Replay:
     """A journal from its start or a stored snapshot on, until the iteration `until` begins.
 
-    The journal of a fork opens with what its source did, under the workflow of the source, up to
-    the beginning of the iteration that the fork redoes. Each part ends with a `run.forked`.
+    The journal of a fork begins with the entries of its source, under the source's workflow, up
+    to the start of the iteration that the fork redoes. Each part ends with a `run.forked`.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class Replay:
 
     @property
     def has_arrived(self) -> bool:
-        """Whether the iteration is about to begin, not to be forked."""
+        """Returns whether the iteration is about to begin, and not by a fork."""
         stopped_at = self.folded.machine.stopped_at
         return bool(stopped_at) and stopped_at != self._forked_at()
 
@@ -272,7 +272,7 @@ class Replay:
         return take(self.folded, entry)
 
     def finish(self) -> None:
-        """Does all that the entries so far lead to."""
+        """Finishes all work that follows from the entries so far."""
         self.folded.machine.advance()
         hear(self.folded)
 
@@ -290,7 +290,7 @@ class Replay:
 def stored_in(
     journal: Journal, run: RunId, seals: Seals | None, *, after: int = 0, before: int | None = None
 ) -> tuple[int, str] | None:
-    """The newest snapshot of a part of a run; none: it is encrypted, and there are no seals."""
+    """The newest snapshot of a part of a run, or None if it is encrypted without `seals`."""
     stored = journal.last_snapshot(run, after, before)
     state = None if stored is None else opened_state(stored, run, seals)
     return None if stored is None or state is None else (stored[0], state)

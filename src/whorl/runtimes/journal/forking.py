@@ -41,7 +41,7 @@ _FIRST_STEPS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Where to fork, and what is to be different."""
+    """The iteration at which to fork, and the changes of the new run."""
 
     at: str
     values: dict[str, Json] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Fork:
 async def fork_run(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
-    """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
+    """Stores the new run in one transaction, without an owner; False if its key exists already."""
     made, events = new_run_of(store, source, fork, run=run, now=now)
     return await store.create(made, *events)
 
@@ -66,7 +66,7 @@ async def fork_run(
 async def fork_aside(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float, is_owned: bool
 ) -> tuple[RunId, bool]:
-    """The same, while others go on; `is_owned`: this process is about to drive it."""
+    """Does the same in a thread; `is_owned`: this process will drive the new run."""
     work = partial(new_run_of, store, source, fork, run=run, now=now)
     made, events = await asyncio.to_thread(work)
     return await store.create(replace(made, is_owned=is_owned), *events)
@@ -75,7 +75,7 @@ async def fork_aside(
 def new_run_of(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[NewRun, list[Event]]:
-    """The new run, as it is to be stored. A long journal takes its time to read."""
+    """Returns the new run and its first events. Reading a long journal takes time."""
     before, machine, shared = _begun(store, source, fork.at)
     if machine.plan.is_confidential:
         # The snapshots of the source are encrypted for it alone.
@@ -101,7 +101,7 @@ def new_run_of(
     forked = Event("run.forked", fork.at, now, body)
     _move(machine, Plan(workflow), fork.at)
     machine.stops = frozenset()
-    # Its first steps; whoever drives it goes on, and makes snapshots as it does.
+    # Its first steps; the process that drives it continues, and makes snapshots.
     machine.take(forked)
     machine.advance(steps=_FIRST_STEPS)
     notes = machine.take_notes()
@@ -123,9 +123,9 @@ def new_run_of(
 
 
 def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine, int]:
-    """The source's journal up to the moment in which an iteration began, and the machine there.
+    """Returns the source's journal up to the start of an iteration, and the machine there.
 
-    And how many entries before that moment have snapshots that a fork can use.
+    The number counts the entries before it whose snapshots a fork can use.
     """
     stored = stored_before(store, source, at, store.seals)
     replay = Replay(store, source, until=at, seals=store.seals, stored=stored)
@@ -157,9 +157,9 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
 
 
 def _explored_around(machine: Machine, at: str) -> str:
-    """The loop around an iteration that goes on past its own end, if one does.
+    """Returns the loop around an iteration that runs past its own end, or "" if none does.
 
-    In a fork it goes on by its rule: else the fork would end with what the source ended with.
+    In a fork this loop follows its rule; otherwise the fork would end with the source's result.
     """
     loops = (frame for frame in machine.frames.values() if frame["kind"] == "loop")
     past = (str(frame["address"]) for frame in loops if has_ended(frame))
@@ -167,7 +167,7 @@ def _explored_around(machine: Machine, at: str) -> str:
 
 
 def _move(machine: Machine, plan: Plan, at: str) -> None:
-    """Puts the state under another version of the workflow, which must have the same places."""
+    """Moves the state to another version of the workflow, which must have the same steps."""
     frames = machine.frames.values()
     missing = {f["node"] for f in frames if "node" in f} - set(plan.nodes)
     missing |= {f["block"] for f in frames if f["kind"] == "block"} - set(plan.blocks)
@@ -203,7 +203,7 @@ def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
 def stored_before(
     journal: Journal, run: RunId, iteration: str, seals: Seals | None
 ) -> tuple[int, str] | None:
-    """The newest snapshot from before an iteration began; none: only the whole journal will do."""
+    """The newest snapshot before an iteration; if None, the whole journal has to be read."""
     loop, number = split_iteration(iteration)
     if number is None:
         return None
@@ -218,9 +218,9 @@ def stored_before(
 def look_into(
     journal: Journal, run: RunId, iterations: frozenset[str], *, to_drive: bool = False
 ) -> dict[str, dict[str, Json]]:
-    """The results and scores of iterations of a run, by replaying it from snapshots on.
+    """Returns the results and scores of iterations of a run, by replaying it from snapshots.
 
-    Only what is `to_drive` a run has secrets in it.
+    They contain secrets only if they are `to_drive` a run.
     """
 
     def look(seals: Seals | None) -> dict[str, dict[str, Json]]:
@@ -258,7 +258,7 @@ def _observations(
 
 
 class _Results(Observer):
-    """What iterations gave, whichever attempt at each went through."""
+    """The results of iterations, each of its successful attempt."""
 
     def __init__(self, iterations: frozenset[str]) -> None:
         self._iterations = iterations
@@ -281,7 +281,7 @@ class _Results(Observer):
 def _observe(
     replay: Replay, entries: Iterator[Entry], iteration: str, results: Mapping[str, Json]
 ) -> None:
-    """Replays until an iteration has succeeded, or the next but one begins."""
+    """Replays until an iteration has succeeded, or the second after it begins."""
     loop, number = split_iteration(iteration)
     after_next = numbered(loop, (number or 0) + 2)
     for entry in entries:

@@ -1,4 +1,4 @@
-"""What a journal is: append-only, one owner per run, read by everybody; and what it holds."""
+"""The journal's interface and records: append-only, one owner per run, any number of readers."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """What is stored when a run is made: the workflow that it pins, and where it came from.
+    """The stored data of a new run: the workflow that it pins, and its origin.
 
-    `behaviour` is the version of the machine that drives it, `origin` who started it: server,
-    detached, terminal or python, `home` whose it is (see `Project.home`). One that has a past has
-    the memories that it leaves, the state of the machine after it, and as many `shared` first
-    entries as are those of its parent.
+    `behaviour` is the version of the machine that drives it, `home` its project (see
+    `Project.home`). `origin` is what started it: server, detached, terminal or python. A fork has
+    the memories and the machine state of its past; its first `shared` entries are its parent's.
     """
 
     id: RunId
@@ -69,7 +68,7 @@ class NewRun:
 
 
 def known_cost(cost_usd: float, unpriced: int) -> float | None:
-    """What calls cost; None where so many have no known price, and no other has cost anything."""
+    """Returns the cost of calls, or None if calls have no known price and no other call cost."""
     return None if unpriced and not cost_usd else cost_usd
 
 
@@ -78,11 +77,11 @@ class RunRow:
     """A run as lists show it. `status` is derived: running without an owner is interrupted.
 
     It shows one loop: the outermost one that runs, or that ran last; `iteration` is how many of it
-    have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
-    `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
-    `seconds` is how long it has worked, 0 where that is too short to tell; `position` is its place
-    among those that wait for their turn. `project` is the folder where it belongs, if that is not
-    here, and `config` the configuration that it has there, if that is not the usual one.
+    have begun. `mark` is `limit` or `budget` if a run succeeded with a loop that ended at one.
+    `due` is when a waiting run resumes by itself, `held` why a server did not resume it. `seconds`
+    is how long it has worked, or 0 if that is too short to measure. `position` is its place in the
+    queue. `project` is the run's folder if it is another project, and `config` its configuration
+    there if it is not the usual one.
     """
 
     id: RunId
@@ -123,12 +122,12 @@ class RunRow:
 
     @property
     def known_usd(self) -> float | None:
-        """What it has cost; None where that is not known."""
+        """The cost of the run, or None if it is unknown."""
         return known_cost(self.cost_usd, self.unpriced_calls)
 
     @property
     def belongs_to(self) -> str:
-        """The words for its project, if that is not here."""
+        """Returns words for the run's project, or "" if it is this one."""
         return f"{self.project} with {self.config}" if self.config else self.project
 
 
@@ -136,7 +135,7 @@ class RunRow:
 class LoopRow:
     """A loop of a run. Until it has finished, its numbers are those of its newest iteration.
 
-    It was `explored` up to that one, where it is not 0; `iterations` are those of its rule.
+    `explored` is the iteration up to which it was explored, or 0; `iterations` is its rule's limit.
     """
 
     address: str
@@ -190,16 +189,16 @@ class Message:
 
 
 class Journal(Protocol):
-    """Where runs are written, each by its one owner, and read by everybody."""
+    """The store of all journals; only the owner of a run writes it, and any process may read."""
 
-    # What encrypts the values in it that nobody may read.
+    # Encrypts the secret values in the journal.
     seals: Seals
 
     async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
-        """Stores a run with its first events; a known key gives the run that has it, and False."""
+        """Stores a run with its first events; for a known key, returns its run and False."""
 
     async def claim(self, run: RunId) -> int:
-        """Makes this process the owner; gives the owner number. Raises StoreError R902."""
+        """Makes this process the owner; returns the owner number. Raises StoreError R902."""
 
     async def append(
         self,
@@ -211,18 +210,18 @@ class Journal(Protocol):
         after: int | None = None,
         is_large: bool = False,
     ) -> int:
-        """Appends events in one transaction and returns once they are durable; gives the last seq.
+        """Appends events in one transaction; returns the last seq when they are durable.
 
-        The requests that the events answer leave the inbox, and the memories in them are kept.
-        `after` is the seq that the run is at; where some event `is_large`, they are written down
-        beside the event loop. Raises Fenced where another process has claimed the run.
+        The requests that the events answer leave the inbox, and their memories are stored. `after`
+        is the last seq of the run. If an event `is_large`, they are encoded beside the event loop.
+        Raises Fenced if another process has claimed the run.
         """
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
         """Stores the machine's state as it is after the entry `seq`."""
 
     async def release(self, run: RunId, owner: int) -> None:
-        """Gives the run up; it may be claimed by anyone."""
+        """Releases the run, so that any process may claim it."""
 
     def read(
         self, run: RunId, after: int = 0, *, kinds: frozenset[str] = frozenset()
@@ -232,13 +231,13 @@ class Journal(Protocol):
     def last_snapshot(
         self, run: RunId, after: int = 0, before: int | None = None
     ) -> tuple[int, Json] | None:
-        """The newest snapshot between two entries, and the seq that it stands after."""
+        """Returns the newest snapshot between two entries, and the seq of its last entry."""
 
     def loop_start(self, run: RunId, loop: str) -> int | None:
         """The entry with which a loop started."""
 
     def iteration_ends(self, run: RunId, iterations: Iterable[str]) -> dict[str, int]:
-        """The first entries that tell of the end of iterations, by their addresses."""
+        """Returns the first entry that reports the end of each iteration, by address."""
 
     def workflow(self, run: RunId) -> Json:
         """The workflow that the run pins."""
@@ -254,7 +253,7 @@ class Journal(Protocol):
 
 
 def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:
-    """The records by key that a new run begins with; `records` gives those of one key."""
+    """Returns the records that a new run begins with, by key; `records` reads those of a key."""
     from whorl.ir import Loop
     from whorl.ir.walk import index_nodes
 
@@ -265,7 +264,7 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
 
 
 def entries_between(size: int) -> int:
-    """How many entries a journal gets after a snapshot of some size, until the next one is due."""
+    """Returns how many entries follow a snapshot of this size before the next snapshot."""
     return SNAPSHOT_EVERY + size // 64
 
 
@@ -292,7 +291,7 @@ def text_of(value: Json) -> str:
 
 
 def mark_of(value: Json) -> str:
-    """What a loop ended at although its condition could have been met: `limit` or `budget`."""
+    """Returns `limit` or `budget` if a loop ended at one before its condition was met."""
     return str(value) if value in _MARKS else ""
 
 
@@ -323,7 +322,7 @@ def records_in(events: Iterable[Event]) -> list[Record]:
 
 
 def tool_pins(journal: Journal, run: str) -> dict[str, str]:
-    """The hash of what each tool said about itself when the run first heard of it, by its name."""
+    """Returns the hash of each tool's first description in the run, by its name."""
     pins: dict[str, str] = {}
     for entry in journal.read(RunId(run), kinds=frozenset({"task.finished"})):
         pins = pins_in(entry.event.body) | pins
@@ -331,7 +330,7 @@ def tool_pins(journal: Journal, run: str) -> dict[str, str]:
 
 
 def pins_in(reply: dict[str, Json]) -> dict[str, str]:
-    """The hash of what each tool said about itself, as one reply has it."""
+    """Returns the hashes of tool descriptions in one reply."""
     tools = reply.get("tools")
     heard = dict(tools) if isinstance(tools, dict) else {}
     if isinstance(name := reply.get("tool"), str):

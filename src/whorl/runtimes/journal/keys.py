@@ -1,7 +1,7 @@
-"""The key that values in the journal are encrypted with, and which stores this user has made.
+"""The key that encrypts values in the journal, and the list of stores that this user has made.
 
-AES-256-GCM of the package `cryptography`. A text is bound to the run and the place that it was
-sealed for, so that nobody can move it elsewhere. Without its key it stays closed.
+AES-256-GCM of the package `cryptography`. A text is bound to its run and place, so that moving it
+to another place makes it invalid. Without its key it cannot be opened.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _OTHERS: Final = 0o077
 
 @dataclass(eq=False)
 class Seals:
-    """Seals texts and opens them, with a key that is read, or made, when it is first needed.
+    """Encrypts and decrypts texts, with a key that is read or made when it is first needed.
 
-    Without a `file` the key is in nobody's hands but this process's.
+    Without a `file` only this process has the key.
     """
 
     file: Path | None = None
@@ -54,7 +54,7 @@ class Seals:
         return f"{_FORMAT}.{self._name}.{urlsafe_b64encode(sealed).decode()}"
 
     def open(self, sealed: str, *place: str) -> str:
-        """The text. Raises StoreError R909 where the key is another one, or the text is changed."""
+        """Decrypts a text. Raises StoreError R909 if the key differs or the text was changed."""
         form, _, rest = sealed.partition(".")
         name, _, coded = rest.partition(".")
         if form != _FORMAT:
@@ -75,7 +75,7 @@ class Seals:
             raise
 
     def signature(self, *place: str) -> str:
-        """What only the holder of the key can make, for an address that is given away."""
+        """Signs an address with the key."""
         if not self._signing:
             key = self._read(make=True)
             self._signing = hmac.digest(key, b"addresses that are given away", "sha256")
@@ -126,7 +126,7 @@ _ADVICE: Final = (
 
 
 def _make(path: Path) -> None:
-    """Writes a new key that nobody else can read; one that another process made first stays."""
+    """Writes a new key that only this user can read, unless another process has made one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = urlsafe_b64encode(os.urandom(_KEY_BYTES)) + b"\n"
     beside = path.with_name(f".key-{os.urandom(8).hex()}")
@@ -178,7 +178,7 @@ _NAME: Final = regex(r"[0-9a-f]{32,64}")
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Whether a store is one that this user has made, at its path.
+    """The list of stores that this user has made, each at its path.
 
     `is_named`: the operator has named its folder in the environment, which is enough.
     """
@@ -201,7 +201,7 @@ class Registry:
         return None
 
     def add(self, name: str, *, is_backup: bool = False) -> None:
-        """Adds the id of a store that is about to be made, or the hash of a backup."""
+        """Adds the id of a store that will be made, or the hash of a backup."""
         content = b"" if is_backup else os.fsencode(self.path)
         try:
             for folder in (self.folder.parent, self.folder):

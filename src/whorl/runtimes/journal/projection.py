@@ -1,6 +1,6 @@
-"""What people see of a run, folded from its journal: status, usage, time, money and its loops.
+"""The view of a run, folded from its journal: status, usage, time, cost and loops.
 
-Lists, live views, results and traces all take it from here, so they say the same.
+Lists, live views, results and traces all use it, so they agree.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class LoopFold:
     explored: int = 0
 
     def take(self, event: Event, seq: int = 0, number: int | None = None) -> None:
-        """Takes an event of the loop in; `number` is that of its iteration, where it is known."""
+        """Takes an event of the loop; `number` is its iteration, if known."""
         kind, body = event.kind, event.body
         if number is None:
             number = iteration_of(event)[1]
@@ -141,7 +141,7 @@ AnyLoop = TypeVar("AnyLoop", bound=LoopFold)
 
 @dataclass(slots=True)
 class RunFold(Generic[AnyLoop]):
-    """A run: where it stands, what it has used, and the loops that are kept of it."""
+    """The status, the usage and some loops of a run."""
 
     last_seq: int = 0
     updated_at: float = 0.0
@@ -160,9 +160,9 @@ class RunFold(Generic[AnyLoop]):
     abandoned: dict[str, Event] = field(default_factory=dict)
     # The calls that were answered last.
     answered: deque[str] = field(default_factory=lambda: deque(maxlen=_ANSWERED_KEPT))
-    # The requests of people that stand in the journal, by their names.
+    # The requests of people that are in the journal, by their names.
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
-    # When a run that waits goes on by itself.
+    # When a waiting run resumes by itself.
     due: float | None = None
     # How long it has worked: not while it had ended, was paused or waited for a person.
     seconds: float = 0.0
@@ -174,14 +174,14 @@ class RunFold(Generic[AnyLoop]):
         return self.input_tokens + self.output_tokens
 
     def take(self, event: Event) -> bool:
-        """Takes the next event of the journal in; False: it is a request that came before."""
+        """Takes the next event of the journal; returns False for a request that came before."""
         self.last_seq += 1
         if event.at > self.updated_at:
             if self.status == "running" and self.updated_at:
                 self.seconds += event.at - self.updated_at
             self.updated_at = event.at
         if "request" in event.body and (request := text_of(event.body["request"])):
-            # One that stands in the journal twice is ignored by the run, too.
+            # The run also ignores a request that is in the journal twice.
             if request in self.requests:
                 return False
             self.requests.append(request)
@@ -214,7 +214,7 @@ class RunFold(Generic[AnyLoop]):
                 self.budget_usd = amount_of(limits.get("cost_usd"))
 
     def go_on(self, event: Event) -> None:
-        """The run begins, or a person lets it go on, perhaps with more money."""
+        """Notes that the run begins, or that a person resumes it, perhaps with more budget."""
         self.status, self.error = "running", ""
         self._hold(None)
         if event.kind == "run.continued":
@@ -240,9 +240,9 @@ class RunFold(Generic[AnyLoop]):
             self._hold(tuple(map(str, held)))
 
     def _begin_later(self, event: Event) -> None:
-        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`).
+        """Holds back an iteration that begins without budget, unless it is a retry (`[1]#2`).
 
-        What ends says by itself how much of it counts.
+        An iteration or loop that finishes is no longer held back; its event has its own counts.
         """
         held, at = self.not_begun or (), event.address
         if event.kind in ("iteration.finished", "loop.finished"):
@@ -266,7 +266,7 @@ class RunFold(Generic[AnyLoop]):
             loop.number = max(0, loop.number + step)
 
     def finish(self, event: Event) -> None:
-        """The run ends; where no event charges calls that were given up, it tells of them."""
+        """Ends the run; its usage also has abandoned calls that no other event charges."""
         self.status = text_of(event.body.get("status")) or "failed"
         error = event.body.get("error")
         self.error = text_of(error.get("message") if isinstance(error, dict) else error)
@@ -278,7 +278,7 @@ class RunFold(Generic[AnyLoop]):
             self._add(usage)
 
     def spend(self, event: Event) -> None:
-        """A call is answered, or given up."""
+        """Charges a call that is answered or abandoned."""
         if self.not_begun and event.kind != "node.finished":
             # An answer that needed no money: its iteration has begun after all.
             self._hold(tuple(at for at in self.not_begun if not event.address.startswith(f"{at}/")))
@@ -299,12 +299,12 @@ class RunFold(Generic[AnyLoop]):
         self.charge(event)
 
     def charge(self, event: Event, sign: int = 1) -> None:
-        """Counts what an event charges a call with, or counts it no longer."""
+        """Adds the usage of an event, or subtracts it if `sign` is -1."""
         usage: Any = event.body["usage"]
         self._add(usage, sign)
 
     def doubt(self, event: Event) -> None:
-        """Nobody will say what a call used, so that what was reserved for it is charged."""
+        """Charges the reserved amount of a call whose usage is unknown."""
         reserve = event.body.get("reserve")
         if event.address not in self.abandoned:
             usage: Json = {**charged(reserve if isinstance(reserve, dict) else {})}
@@ -364,7 +364,7 @@ _NUMBERS: Final = regex(r"\[[0-9]+\]|#[0-9]+")
 
 @dataclass(slots=True)
 class Spent:
-    """What was used; calls without a known price are counted beside the sum."""
+    """Usage; calls without a known price are counted beside the sum."""
 
     calls: int = 0
     model_calls: int = 0
@@ -392,7 +392,7 @@ class Spent:
 
 
 def model_named(body: dict[str, Any]) -> str:
-    """The model or the agent that a reply, a failure or the inputs of a call name."""
+    """Returns the model or agent that is named in a reply, a failure or the inputs of a call."""
     error = body.get("error")
     detail = error.get("detail") if isinstance(error, dict) else None
     naming = detail if isinstance(detail, dict) else body
@@ -403,7 +403,7 @@ def model_named(body: dict[str, Any]) -> str:
     return f"agent {agent}" if agent else ""
 
 
-# Whoever folds a journal asks for the same loop again and again.
+# Folding a journal asks for the same loop many times.
 @lru_cache(maxsize=1024)
 def step_of(address: str) -> str:
     """An address without the numbers of iterations and attempts."""
@@ -411,16 +411,16 @@ def step_of(address: str) -> str:
 
 
 def loop_of(address: str) -> str:
-    """The innermost loop or list around an address, without numbers; empty: there is none."""
+    """Returns the innermost loop or for-each around an address, without numbers, or ""."""
     head, bracket, _ = address.rpartition("]")
     return step_of(head.rpartition("[")[0]) if bracket else ""
 
 
 @dataclass(slots=True)
 class ChargeFold(RunFold[LoopFold]):
-    """A run whose charges are told one by one, each with its model."""
+    """A run whose charges are reported one by one, each with its model."""
 
-    # The models that calls under way name.
+    # The models of open calls, by address.
     models: dict[str, str] = field(default_factory=dict)
 
     def begin(self, event: Event) -> None:
@@ -441,10 +441,10 @@ class ChargeFold(RunFold[LoopFold]):
             self.models.pop(event.address, None)
 
     def charged(self, event: Event, model: str, sign: int) -> None:
-        """The usage of an event counts under its model, or (-1) no longer."""
+        """Adds the usage of an event under its model, or subtracts it if `sign` is -1."""
 
     def fork(self, event: Event) -> None:
-        """What a fork has from the run that it comes from is not paid for again."""
+        """Begins a fork, which is not charged again for the calls of its source."""
         RunFold.fork(self, event)
         self.models.clear()
 

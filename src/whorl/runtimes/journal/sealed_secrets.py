@@ -1,8 +1,8 @@
-"""What tasks give, made fit for the journal; and what nobody is shown, taken out of its entries.
+"""Turns the outputs of tasks into journal entries, with the secrets in them encrypted.
 
-An entry tells what everybody may see, so that whoever reads a journal can show it as it is. What
-the machine needs beside that stands in the entry's field `sealed`, encrypted for this run and this
-place, and is put back where a run is folded. Notes are never fed, so nothing of them is sealed.
+The visible fields of an entry have no secrets, so that any reader can show them. The values that
+only the machine needs are in the field `sealed`, encrypted for this run and place. Folding a run
+puts them back. Notes are never fed to the machine, so nothing in them is sealed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _IS_HIDDEN: Final = "its message is hidden, since it is secure"
 def finished_body(
     perform: Perform, reply: object, redacted: Callable[[Json], Json]
 ) -> dict[str, Json]:
-    """The entry of an answer; raises ProviderError where it cannot be one."""
+    """Returns the entry of an answer; raises ProviderError if the answer is invalid."""
     if not isinstance(reply, Reply):  # plugins may give anything
         kind = type(reply).__name__
         raise ProviderError(f"the task gave a {kind!r} instead of a Reply", code="P115")
@@ -80,7 +80,7 @@ def failed_body(
     *,
     is_priced: bool = False,
 ) -> dict[str, Json]:
-    """The entry of a failure; `reserve` is what is held for the call, which may have a price."""
+    """Returns the entry of a failure; `reserve` is the amount reserved for the call."""
     detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
     value = detail.pop("value", None)
     message = str(fault)
@@ -113,7 +113,7 @@ def failed_body(
 
 
 def fit(fields: Mapping[str, Any]) -> dict[str, Json]:
-    """The fields as JSON holds them; raises ProviderError where that cannot be."""
+    """Returns the fields as JSON; raises ProviderError if they are not JSON."""
     # A text that is too long anyway is not mended first, which takes long.
     is_long = any(isinstance(text, str) and len(text) > REPLY_MAX for text in fields.values())
     try:
@@ -134,9 +134,9 @@ def fit(fields: Mapping[str, Any]) -> dict[str, Json]:
 def _usage_of_failure(
     fault: ProviderError, reserve: dict[str, Json], *, is_priced: bool
 ) -> dict[str, Json]:
-    """What a failed call has used: what its provider says, or, in doubt, what was reserved.
+    """Returns the usage of a failed call: the provider's, or if it is unknown, the reserve.
 
-    What was never sent has used nothing.
+    A call that was not sent has no usage.
     """
     usage: Any = fault.detail.get("usage")
     if isinstance(usage, dict):
@@ -154,12 +154,12 @@ def _without_model(perform: Perform, given: Mapping[str, Json]) -> dict[str, Jso
 
 
 def _has_secure_inputs(perform: Perform) -> bool:
-    """Whether more of what it is given is secure than how it is authenticated."""
+    """Returns whether inputs are secure other than the authentication."""
     return perform.secure and perform.inputs.get(_ONLY_AUTH) is not True
 
 
 def _kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:
-    """The message of a secure task's fault without anything that the task was given or gave."""
+    """Returns a message for the error of a secure task, without its inputs and outputs."""
     # One that is played from a recording has no other message any more.
     if code in _OUR_WORDS or (detail.get(MARK) is True and message.endswith(_IS_HIDDEN)):
         return message
@@ -204,7 +204,7 @@ _VALUES_OF_FRAMES: Final = frozenset(_FRAME.split())
 
 
 def secrets_of(workflow: Workflow, given: dict[str, Json]) -> list[Json]:
-    """What nobody is shown of what a run is given, also where it will be refused."""
+    """Returns the secret values among a run's inputs, also if the inputs will be refused."""
     if not any(port.secret for port in workflow.inputs):
         return []
     try:
@@ -219,7 +219,7 @@ def redaction_of(secrets: Iterable[Json]) -> Redaction | None:
 
 
 def shown(event: Event) -> dict[str, Json]:
-    """What an entry tells people: nothing that is sealed, or that a secure task gave."""
+    """Returns the visible fields of an entry, without sealed values and secure outputs."""
     body = event.body
     if SEALED in body:
         body = {name: value for name, value in body.items() if name != SEALED}
@@ -246,7 +246,7 @@ def sealed(
     *,
     workflow: Workflow | None = None,
 ) -> Event:
-    """The entry of an event as it is written; of `workflow` where inputs of it are in the event."""
+    """Returns the entry to write; `workflow` is given if its inputs are in the event."""
     clear = shown(event)
     if workflow is not None:
         clear = _without_inputs(clear, workflow)
@@ -264,7 +264,7 @@ def sealed(
 
 
 def opened(event: Event, run: str, seals: Seals | None) -> Event:
-    """The event as it happened; without seals, as people see it. Raises StoreError R909."""
+    """Returns the original event; without seals, the redacted one. Raises StoreError R909."""
     text = event.body.get(SEALED)
     if not isinstance(text, str):
         return event
@@ -275,12 +275,12 @@ def opened(event: Event, run: str, seals: Seals | None) -> Event:
 
 
 def sealed_state(state: str, run: str, seq: int, seals: Seals) -> Json:
-    """The state of a machine for a snapshot; all of it, since anything may come of a secret."""
+    """Encrypts a machine's whole state for a snapshot, since any part may contain a secret."""
     return {SEALED: seals.seal(state, run, "snapshot", str(seq))}
 
 
 def opened_state(stored: tuple[int, Json], run: str, seals: Seals | None) -> str | None:
-    """The state in a snapshot; None: it is sealed, and there are no seals."""
+    """Returns the state in a snapshot, or None if it is sealed and there are no seals."""
     seq, state = stored
     if not isinstance(state, dict):
         return str(state)
@@ -288,7 +288,7 @@ def opened_state(stored: tuple[int, Json], run: str, seals: Seals | None) -> str
 
 
 class RunSealing:
-    """What is written of a run that is driven; `redacted` takes the operator's secrets out."""
+    """Prepares a driven run's entries for writing; `redacted` removes the operator's secrets."""
 
     def __init__(
         self, run: str, machine: Machine, seals: Seals, redacted: Callable[[Json], Json]
@@ -301,14 +301,14 @@ class RunSealing:
         self._secrets_known = 0
 
     def redaction(self) -> Redaction | None:
-        """What takes the run's own secrets out; a workflow that is called may bring more."""
+        """Returns the redaction of the run's secrets; a called workflow may add secrets."""
         secrets = self._machine.state.get("secrets", ())
         if len(secrets) != self._secrets_known:
             self._secrets_known, self._redaction = len(secrets), redaction_of(secrets)
         return self._redaction
 
     def entry(self, event: Event) -> Event:
-        """The entry of an event. What the machine was fed is without the operator's secrets."""
+        """Returns the entry of an event. The machine was fed without the operator's secrets."""
         if event.kind not in FED_KINDS:
             body = cast("dict[str, Json]", self._redacted(event.body))
             if body is not event.body:
@@ -318,7 +318,7 @@ class RunSealing:
         return sealed(event, self._run, self._seals, self.redaction())
 
     def state(self, seq: int, *, in_pieces: bool) -> tuple[int, Json]:
-        """The size of the state after an entry, and the state as it is stored."""
+        """Returns the size of the state after an entry, and the state to store."""
         state = self._machine.snapshot(in_pieces=in_pieces)
         if not self._machine.plan.is_confidential:
             return len(state), state
@@ -326,7 +326,7 @@ class RunSealing:
 
 
 def redacted(body: Mapping[str, Json], redaction: Redaction) -> dict[str, Json]:
-    """The fields of an entry without secrets."""
+    """Returns the fields of an entry without secrets."""
     clear: dict[str, Json] = {}
     for name, value in body.items():
         if name in _OBJECTS and isinstance(value, dict):
@@ -341,7 +341,7 @@ def redacted(body: Mapping[str, Json], redaction: Redaction) -> dict[str, Json]:
 
 
 def hide(machine: Machine) -> None:
-    """Takes the secrets out of what people are shown of a machine; it cannot go on after that."""
+    """Redacts the visible values of a machine, which cannot be driven afterwards."""
     redaction = redaction_of(machine.state.get("secrets", ()))
     if redaction is None:
         return
@@ -357,14 +357,14 @@ def hide(machine: Machine) -> None:
 
 
 def shown_sources(sources: dict[str, str], redaction: Redaction | None) -> dict[str, str]:
-    """The files that a run was read from, without the secrets that stand in them."""
+    """Returns the source files of a run without the secrets in them."""
     if redaction is None:
         return sources
     return {name: str(redaction.value(text)) for name, text in sources.items()}
 
 
 def masked(value: Json, number: Json = HIDDEN) -> Json:
-    """A value of the same shape that tells nothing: texts and numbers are hidden."""
+    """Returns a value of the same shape with its texts and numbers hidden."""
     if isinstance(value, dict):
         return {name: masked(part, number) for name, part in value.items()}
     if isinstance(value, list):
@@ -377,7 +377,7 @@ def masked(value: Json, number: Json = HIDDEN) -> Json:
 def without_defaults(
     workflow: Workflow, given: dict[str, Json]
 ) -> tuple[Workflow, dict[str, Json]]:
-    """A workflow without the values that its file has for secrets, which are given to the run."""
+    """Returns a workflow without default values of secrets; the run gets them as inputs."""
     filled = {port.name: port.default for port in workflow.inputs if port.secret}
     filled = {name: value for name, value in filled.items() if value is not None}
     if not filled:
@@ -390,7 +390,7 @@ def without_defaults(
 
 
 def _without_inputs(body: dict[str, Json], workflow: Workflow) -> dict[str, Json]:
-    """Hides secret inputs where they stand, under whichever name they are given."""
+    """Hides secret inputs at their places, under any of their names."""
     names = {name for port in workflow.inputs if port.secret for name in (port.name, *port.aliases)}
     clear = dict(body)
     for field in ("input", "set"):

@@ -1,1 +1,1 @@
-"""What servers keep in the store beside runs: tokens, the audit, schedules."""
+"""The tables of servers in the store: tokens, the audit, schedules."""

@@ -1,6 +1,6 @@
-"""What servers keep in a store: the audit, of who asked for what, and tokens, of who may.
+"""The tables of servers in a store: the audit (who did what) and tokens (who may).
 
-Of tokens only hashes are stored. Whoever writes to a table first makes it.
+Only the hashes of tokens are stored. The first write to a table creates it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _RETIRE: Final = f"""DELETE FROM audit WHERE id IN
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """What somebody did: `outcome` is `ok`, or why not. `run` and `file` say what it was about."""
+    """An action of a user: `outcome` is `ok` or a reason; `run` and `file` are its object."""
 
     who: str
     action: str
@@ -72,12 +72,12 @@ class Audit:
         before: int = 2**62,
         limit: int = 100,
     ) -> list[AuditEntry]:
-        """What was done, the newest first."""
+        """Returns the actions, the newest first."""
         found = rows(self.store, "audit", _READ, (before, since, who, run, limit))
         return [AuditEntry(*row) for row in found]
 
     async def keep(self, older_than_s: float) -> None:
-        """Deletes what is older than that, until it is cancelled."""
+        """Keeps deleting rows that are older than that, until it is cancelled."""
         while True:
             gone = 0
             try:
@@ -87,7 +87,7 @@ class Audit:
             await asyncio.sleep(0.1 if gone == _DELETED_AT_ONCE else _EVERY_S)
 
     async def retire(self, older_than_s: float) -> int:
-        """Deletes the oldest rows, a part at a time; gives how many."""
+        """Deletes the oldest rows, a part at a time; returns their number."""
         return await changed(self.store, _RETIRE, (self.store.clock() - older_than_s,))
 
 
@@ -96,7 +96,7 @@ Role = Literal["read", "run", "steer", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 # The token that a server is started with.
 SERVER: Final = "server"
-# So that whoever looks for keys in a text finds it.
+# So that tools that look for keys in a text find it.
 PREFIX: Final = "whorl_"
 _NAME: Final = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TOKENS: Final = "SELECT name, role, created_at, expires_at, digest FROM tokens"
@@ -111,7 +111,7 @@ _SHORTEN_TOKENS: Final = """UPDATE tokens SET expires_at = min(coalesce(expires_
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is known; `expires_at` is None where it stays valid."""
+    """A stored token; without `expires_at` it never expires."""
 
     name: str
     role: Role
@@ -129,7 +129,7 @@ def digest_of(token: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a store. A name has several of them only while one takes the other's place."""
+    """The tokens of a store. A name has several tokens only during a rotation."""
 
     store: SqliteStore
 
@@ -137,7 +137,7 @@ class Tokens:
         return [Token(*row) for row in rows(self.store, "tokens", _ALL_TOKENS)]
 
     def find(self, token: str) -> Token | None:
-        """The token, whether it is still valid or not; None: there is none like it."""
+        """Returns the token, valid or expired, or None if it is unknown."""
         found = rows(self.store, "tokens", _FIND_TOKEN, (digest_of(token),))
         return Token(*found[0]) if found else None
 
@@ -145,7 +145,7 @@ class Tokens:
         return [Token(*row) for row in rows(self.store, "tokens", _NAMED_TOKENS, (name,))]
 
     async def add(self, name: str, role: Role, expires_s: float | None = None) -> str:
-        """Makes a token and gives it, this once. Raises UsageError where the name is taken."""
+        """Makes a token and returns it, only once. Raises UsageError if the name is taken."""
         if _NAME.fullmatch(name) is None or name == SERVER:
             words = f"{name[:80]!r} cannot be the name of a token"
             advice = f"use 1 to 64 letters, digits, '_' and '-'; {SERVER!r} is the server's own"
@@ -162,7 +162,7 @@ class Tokens:
         return await change(self.store, apply)
 
     async def rotate(self, name: str, grace_s: float, expires_s: float | None = None) -> str:
-        """A new token in the place of one, which stays valid for so long; gives it, this once."""
+        """Makes a token that replaces another, which stays valid for `grace_s`; returns it once."""
         now = self.store.clock()
 
         def apply(connection: apsw.Connection) -> str:
@@ -176,7 +176,7 @@ class Tokens:
         return await change(self.store, apply)
 
     async def remove(self, name: str) -> None:
-        """Ends a token at once. Raises UsageError W902 where there is none of that name."""
+        """Revokes a token at once. Raises UsageError W902 if the name is unknown."""
         if not await changed(self.store, "DELETE FROM tokens WHERE name = ?", (name,)):
             raise self._unknown(name)
 
@@ -229,7 +229,7 @@ async def change(
 
 
 async def changed(store: SqliteStore, statement: str, values: Sequence[Column]) -> int:
-    """Has one statement change a table of servers; gives how many rows it has changed."""
+    """Runs a statement that changes a table of servers; returns the number of changed rows."""
 
     def apply(connection: apsw.Connection) -> int:
         connection.execute(statement, values)
@@ -241,5 +241,5 @@ async def changed(store: SqliteStore, statement: str, values: Sequence[Column]) 
 def rows(
     store: SqliteStore, table: str, statement: str, values: Sequence[Column] = ()
 ) -> list[tuple[Any, ...]]:
-    """What a query of a table finds; nothing where nobody has written to it yet."""
+    """Returns the rows of a query, or nothing if the table does not exist yet."""
     return store.rows(statement, values) if store.rows(_HAS_TABLE, (table,)) else []

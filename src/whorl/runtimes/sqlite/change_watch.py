@@ -1,8 +1,8 @@
-"""Notices that a store's file was deleted, replaced or overwritten while it is open, and keeps in
-mind whether it can be written.
+"""Detects that a store's file was deleted, replaced or overwritten while it is open, and remembers
+whether it can be written.
 
-SQLite goes on with the file that it has opened, whatever becomes of its name: what is written then
-is in no store. So the name is looked at again and again, before commits and while reading.
+SQLite keeps writing to the file that it has opened, even if the file was renamed or deleted. These
+writes would be lost, so Whorl checks the path before commits and while reading.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TRY_EVERY_S: Final = 2.0
 
 
 class FileWatch:
-    """Tells whether a store's file is the one that was opened; may be asked from any thread."""
+    """Checks whether a store's file is the one that was opened; safe to use from any thread."""
 
     def __init__(
         self, path: str, *, is_real: bool = True, monotonic: Callable[[], float] = time.monotonic
@@ -62,10 +62,10 @@ class FileWatch:
         self._refused_at = -math.inf
 
     def fault(self, connection: apsw.Connection | None = None) -> StoreError | None:
-        """Why nothing may be written any more; None: the file is as it should be.
+        """Returns why nothing may be written any more, or None if the file is unchanged.
 
-        Its head is read by a connection: opening the file once more and closing it would let go
-        of the locks that SQLite holds in this process.
+        A connection reads the file's header: opening and closing the file again would release the
+        locks that SQLite holds in this process.
         """
         if self._damage is not None:
             return copy(self._damage)
@@ -81,14 +81,14 @@ class FileWatch:
         self._sure_until = 0.0 if what else now + SURE_S
         if not what:
             return None
-        # It stays, also if the file comes back: the runs of this process were left, others may have
-        # written meanwhile, and whoever starts again goes on with what is stored.
+        # The fault stays, even if the file comes back: the runs of this process were left, and
+        # others may have written since. A restart continues from the stored state.
         advice = _START_AGAIN if what.startswith(_NO_INDEX) else _ADVICE
         self._damage = StoreError(f"the store {self._path!r} {what}", code="R907", help=advice)
         return copy(self._damage)
 
     def check_sometimes(self, connection: apsw.Connection) -> None:
-        """Raises what is wrong with the file, which is looked at four times a second."""
+        """Checks the file at most four times a second; raises its fault."""
         now = self._monotonic()
         if self._damage is None and now - self._looked_at < LOOK_EVERY_S:
             return
@@ -99,12 +99,12 @@ class FileWatch:
 
     @property
     def refusal(self) -> StoreError | None:
-        """Why a write has failed just now."""
+        """Returns why a write has just failed."""
         is_new = self._monotonic() - self._refused_at < TRY_EVERY_S
         return copy(self._refusal) if self._refusal is not None and is_new else None
 
     def note_failure(self, error: apsw.Error, fault: StoreError) -> None:
-        """Keeps why a write has failed: for good, or for a moment."""
+        """Remembers why a write has failed: forever, or for a moment."""
         self.keep_damage(error, fault)
         if is_fsync_fault(error):
             self._damage = fault
@@ -113,19 +113,19 @@ class FileWatch:
             self._refusal, self._refused_at = fault, self._monotonic()
 
     def note_commit(self) -> None:
-        """Something was written. From the first commit on the log is there, until the end."""
+        """Notes a commit. From the first commit on, the log exists until the store is closed."""
         if self._is_real and self._log_file is None:
             with suppress(OSError):
                 self._index_file = _identity(self._index)
                 self._log_file = _identity(self._log)
 
     def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
-        """Keeps an error of SQLite that tells of damage: nothing is written from then on."""
+        """Remembers an error of SQLite that means damage; nothing is written afterwards."""
         if self._damage is None and (_is_harmed(error) or isinstance(error, apsw.CorruptError)):
             self._damage = copy(fault)
 
     def fault_of(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
-        """An error of SQLite in our words: the file was a store when it was opened."""
+        """Translates an error of SQLite; the file was a store when it was opened."""
         if _is_harmed(error):
             words = f"the store {self._path!r} {_HARMED}: {error}"
             return StoreError(words, code="R907", help=_ADVICE)
@@ -151,13 +151,13 @@ class FileWatch:
 
 
 def _is_harmed(error: apsw.Error) -> bool:
-    """Whether a file that was good holds something else now, or its log less than was written."""
+    """Returns whether a good file was overwritten, or its log cut short."""
     is_short = vars(error).get("extendedresult") == apsw.SQLITE_IOERR_SHORT_READ
     return is_short or isinstance(error, apsw.NotADBError)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from every other one; None: there is none. Raises what hides it."""
+    """Returns the identity of a file, or None if it does not exist. Raises OSError."""
     try:
         # A store is no link: one that leads to the same file is something else.
         about = os.lstat(path)

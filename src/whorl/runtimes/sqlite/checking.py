@@ -1,4 +1,4 @@
-"""Whether a store is whole: its pages, and each entry and value against its checksum."""
+"""Checks a store for damage: its pages, and the checksum of each entry and value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM jou
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much a store holds; payloads are counted as they are and as they are stored."""
+    """The sizes of a store; payloads are counted before and after compression."""
 
     file_bytes: int
     log_bytes: int
@@ -59,7 +59,7 @@ class Sizes:
 
 
 def fits(row: tuple[Any, ...], types: Types) -> bool:
-    """Whether the columns of a row have their types; damage may have changed them."""
+    """Returns whether the columns of a row have the right types; damage may change them."""
     is_whole = len(row) == len(types)
     return is_whole and all(isinstance(*pair) for pair in zip(row, types, strict=True))
 
@@ -73,7 +73,7 @@ def sizes(connection: apsw.Connection, path: str) -> Sizes:
 
 
 def used_bytes(connection: apsw.Connection) -> int:
-    """The size of the file without what is free in it, as far as it is known without counting."""
+    """Returns the size of the file without its free pages, as far as SQLite knows it."""
     pages = connection.pragma("page_count") - connection.pragma("freelist_count")
     return int(pages * connection.pragma("page_size"))
 
@@ -81,7 +81,7 @@ def used_bytes(connection: apsw.Connection) -> int:
 def faults(
     connection: apsw.Connection, report: Callable[[int, int], None] = lambda done, all_of_it: None
 ) -> list[str]:
-    """What is damaged, each with its run and entry; `report` hears of the entries read."""
+    """Returns each damage with its run and entry; `report` receives the number of entries read."""
     return list(islice(_faults(connection, report), FAULTS_MAX))
 
 
@@ -101,7 +101,7 @@ def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> 
 
 
 def is_of_run(fault: str, run: str) -> bool:
-    """Whether something that is damaged belongs to a run."""
+    """Returns whether a damage belongs to a run."""
     return fault.startswith((f"run {run!r}:", f"run {run!r},"))
 
 

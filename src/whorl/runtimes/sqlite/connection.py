@@ -1,4 +1,4 @@
-"""How the file of a store is made, checked and opened, for one who writes and many who read."""
+"""Creates, checks and opens the file of a store, for one writer and many readers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MISSING: Final = """SELECT sql FROM other.sqlite_schema WHERE type = 'table' AN
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which file, and, for tests, how it is opened: by one connection alone, how long a log."""
+    """The file of a store, and options for tests: a single connection, the size of the log."""
 
     path: str
     vfs: str | None = None
@@ -53,10 +53,10 @@ class Place:
 
 
 def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> Place:
-    """Makes the store's file; refuses another format and what is not ours, without a change.
+    """Makes the store's file; refuses another format and foreign files, without a change.
 
-    One that is made is registered; one that the `registry` does not admit may only be read.
-    Gives the place as it has to be opened.
+    A new store is registered; a store that the `registry` does not know is opened read-only.
+    Returns the place with these options.
     """
     path = Path(place.path)
     if path.is_symlink():
@@ -91,7 +91,7 @@ def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> 
 
 def open_writer(place: Place) -> apsw.Connection:
     connection = _open(place, _READ_WRITE)
-    # A backup has no log beside it until somebody writes to it.
+    # A backup has no log beside it until a process writes to it.
     patiently(lambda: connection.pragma("journal_mode", "WAL"))
     if connection.readonly("main"):
         # SQLite has opened what may only be read now: a writer that is made later may write.
@@ -103,7 +103,7 @@ def open_writer(place: Place) -> apsw.Connection:
 
 
 def copy_all(connection: apsw.Connection, path: str) -> None:
-    """Copies all that is stored at this moment to a new file, for the user alone; no owners."""
+    """Copies the whole store to a new file that only the user can read, without owners."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     target = _open(Place(path), _READ_WRITE)
     connection.execute("BEGIN")
@@ -125,10 +125,10 @@ def copy_all(connection: apsw.Connection, path: str) -> None:
 
 
 def copy_rows(source: Place, path: str, tables: Sequence[str], *, is_own: bool) -> None:
-    """Copies rows of these tables into a new store; nothing else of the other file is taken.
+    """Copies only rows of these tables into a new store.
 
-    A table that the new store lacks is made as it was in the other, if that one `is_own`. A table
-    or column that the other has not is left out.
+    If the other store `is_own`, tables that the new store lacks are created as they are there.
+    Tables and columns that the other store lacks are left out.
     """
     connection = _open(Place(path), _READ_WRITE | apsw.SQLITE_OPEN_URI)
     try:
@@ -156,7 +156,7 @@ def copy_rows(source: Place, path: str, tables: Sequence[str], *, is_own: bool) 
 def fetch(
     connection: apsw.Connection, statement: str, values: Sequence[Column] = ()
 ) -> list[tuple[Any, ...]]:
-    """All rows of a query. What a file holds is checked where it is used."""
+    """Returns all rows of a query. Callers check the values."""
     try:
         return connection.execute(statement, values).fetchall()
     except (UnicodeEncodeError, OverflowError):
@@ -167,7 +167,7 @@ def fetch(
 def fetch_readable(
     connection: apsw.Connection, statement: str, values: Sequence[Column], key: str
 ) -> list[tuple[Any, ...]]:
-    """All rows of a query; of one that holds text that is not UTF-8, the columns `key` alone."""
+    """Returns all rows of a query; only the columns `key` for rows with text that is not UTF-8."""
     try:
         return fetch(connection, statement, values)
     except UnicodeDecodeError:
@@ -186,7 +186,7 @@ def begin(connection: apsw.Connection) -> None:
 
 
 def patiently(action: Callable[[], object]) -> None:
-    """Repeats what other processes' locks prevent, for half a minute at most."""
+    """Retries while other processes hold locks, for half a minute at most."""
     deadline = time.monotonic() + LOCK_WAIT_S_MAX
     while True:
         try:
@@ -200,7 +200,7 @@ def patiently(action: Callable[[], object]) -> None:
 
 
 def _look(place: Place, *, may_roll_back: bool) -> str | None:
-    """The id of an existing store; one not ours is refused. None: the file is empty."""
+    """Returns the id of a store, or None if the file is empty; refuses a foreign file."""
     for flags in (_READ_ONLY, _READ_WRITE):
         connection = _open(place, flags)
         try:
@@ -234,7 +234,7 @@ def _id_of(place: Place, connection: apsw.Connection) -> str | None:
 
 
 def _make_tables(place: Place, registry: Registry | None) -> bool:
-    """Makes and registers a store; False: another process was faster."""
+    """Makes and registers a store; returns False if another process was faster."""
     connection = _open(place, _READ_WRITE)
     try:
         connection.pragma("page_size", 4096)
@@ -289,7 +289,7 @@ class Reader:
 
     @contextmanager
     def lend(self) -> Iterator[apsw.Connection]:
-        """A connection of the pool, until the end of a `with`."""
+        """Lends a connection of the pool until the end of a `with`."""
         try:
             connection = self._idle.pop()
         except IndexError:

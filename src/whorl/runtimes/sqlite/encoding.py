@@ -1,9 +1,8 @@
-"""Events as rows: JSON text, deflated when that pays; large values once, by content hash.
+"""Encodes events as rows: JSON text, deflated if that is smaller; large values once, by hash.
 
-What is large is told by the column `large`, a list of (path, payload number); what is deflated, by
-the storage class of the column `body`. Nothing inside the JSON has a meaning of its own. A checksum
-over a whole row tells a damaged one from one that was written so. Numbers of kinds never change
-within a format version.
+The column `large` lists the large values as (path, payload number). The storage class of the
+column `body` shows whether it is deflated. Nothing inside the JSON marks either of them. A checksum
+over each row detects damage. Numbers of kinds never change within a format version.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _CHUNKS: Final[Callable[[Json, int], Iterable[str]]] = _MAKE(
 
 
 class Encoded(NamedTuple):
-    """An event that is ready to be written; `large` holds the texts that go to the payloads."""
+    """An encoded event; `large` has the texts that are stored as payloads."""
 
     kind: int
     at: float
@@ -72,13 +71,13 @@ class Encoded(NamedTuple):
 
 
 class Unreadable(Exception):
-    """A row that no version of this program wrote, or that was damaged since."""
+    """Raised for a row that is damaged or that no version of Whorl wrote."""
 
 
 def encode(event: Event, *, is_split: bool = True, is_large: bool = False) -> Encoded:
-    """The row of an event; one that is not split stays in one piece, whatever its size.
+    """Returns the row of an event; without `is_split` it stays in one piece at any size.
 
-    What `is_large` is written in pieces, so that it does not hold up other threads.
+    If it `is_large`, the JSON is written in pieces, so that it does not hold up other threads.
     """
     kind = KIND_NUMBERS.get(event.kind)
     if kind is None:
@@ -110,7 +109,7 @@ def decode(
     *,
     fetch: Callable[[int], Json] = lambda _: None,
 ) -> Event:
-    """The event of a row, with large values put back where they were. Raises Unreadable."""
+    """Returns the event of a row, with its large values. Raises Unreadable."""
     name = KIND_NAMES.get(kind)
     if name is None:
         raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
@@ -132,7 +131,7 @@ def decode(
 
 
 def checksum(place: tuple[int, int, float], address: Any, body: Any, large: Any) -> int:
-    """Tells whether an entry is as it was written; what nobody can have written has -1.
+    """Returns the checksum of an entry, or -1 if Whorl cannot have written such values.
 
     The place of an entry is its number, its kind and its time.
     """
@@ -147,7 +146,7 @@ def checksum(place: tuple[int, int, float], address: Any, body: Any, large: Any)
 
 
 def to_text(value: Json, *, is_large: bool = False) -> str:
-    """Compact JSON that any SQLite can hold: no lone surrogates, NUL escaped."""
+    """Returns compact JSON that any SQLite can store: no lone surrogates, NUL escaped."""
     try:
         if is_large:
             return whole("".join(write_pieces(value, _ENCODER.encode)))
@@ -157,7 +156,7 @@ def to_text(value: Json, *, is_large: bool = False) -> str:
 
 
 def whole(text: str) -> str:
-    """The text with lone surrogates replaced by U+FFFD."""
+    """Returns the text with lone surrogates replaced by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -186,7 +185,7 @@ def remembered(key: str, texts: Iterable[str]) -> list[Json]:
 
 
 def deflate(text: str) -> Stored:
-    """The text itself, or a deflated form that is at least a tenth smaller."""
+    """Returns the text, or its deflated form if that is at least a tenth smaller."""
     if len(text) < DEFLATE_MIN:
         return text
     plain = text.encode()
@@ -211,7 +210,7 @@ def inflate(stored: Stored, window_bits: int = _WINDOW_BITS) -> str:
 
 
 def put_payload(connection: apsw.Connection, run: int, text: str) -> int:
-    """Stores a JSON text for a run, unless the same text is there already; gives its number."""
+    """Stores a JSON text for a run, unless it is already stored; returns its number."""
     content = text.encode()
     digest = sha256(content).digest()
     number = connection.execute("SELECT id FROM payloads WHERE hash = ?", (digest,)).get

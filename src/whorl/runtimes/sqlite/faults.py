@@ -1,4 +1,4 @@
-"""What is wrong with a store, in our words: errors of SQLite, damage, owners, refusals."""
+"""The errors of a store as Whorl reports them: SQLite's, damage, owners, refusals."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ _WORDS: dict[int, tuple[str, str]] = {
 
 
 def _number(error: Exception, name: str) -> int:
-    """A result code; errors that APSW itself raises have none."""
+    """Returns a result code; errors that APSW itself raises have none."""
     return int(vars(error).get(name, apsw.SQLITE_ERROR))
 
 
 def is_fsync_fault(error: Exception) -> bool:
-    """Whether the disk may have dropped what it was given; such a write is never tried again."""
+    """Returns whether the disk may have lost a write; such a write is never retried."""
     return _number(error, "extendedresult") in _FSYNC_FAULTS
 
 
 def is_of_reading(error: apsw.Error) -> bool:
-    """Whether a copy failed for the file that it is made of, and not for the one it is made in."""
+    """Returns whether a copy failed because of its source, not because of its target."""
     if _number(error, "result") & 0xFF in (apsw.SQLITE_FULL, *_OF_DISKS):
         return _number(error, "extendedresult") in _OF_READING
     return True
@@ -88,7 +88,7 @@ def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreErro
 
 
 def _is_cut(error: Exception, path: str) -> bool:
-    """Whether a part is missing; what has a log beside it is a store, whatever SQLite says."""
+    """Returns whether a file is cut short; one with a log is a store even if SQLite denies it."""
     if _number(error, "extendedresult") == apsw.SQLITE_IOERR_SHORT_READ:
         return True
     is_no_store = _number(error, "result") & 0xFF == apsw.SQLITE_NOTADB
@@ -96,7 +96,7 @@ def _is_cut(error: Exception, path: str) -> bool:
 
 
 def unmade(error: OSError, path: str) -> StoreError:
-    """Why the file of a store could not be made."""
+    """Returns why the file of a store could not be created."""
     remedy = "check the rights of its folder, or name another place with --store"
     if error.errno == errno.ENOSPC:
         remedy = "free some space, or name another place with --store"
@@ -104,7 +104,7 @@ def unmade(error: OSError, path: str) -> StoreError:
 
 
 def is_full(path: str) -> bool:
-    """Whether the disk of a file has no room for what SQLite needs beside it."""
+    """Returns whether a file's disk is too full for the extra files of SQLite."""
     import shutil
 
     try:
@@ -135,7 +135,7 @@ def refused(what: str, remedy: str = "") -> StoreError:
 
 
 def check_format(path: str, version: int) -> None:
-    """Refuses what another version of Whorl has written. Raises StoreError R901."""
+    """Raises StoreError R901 if another version of Whorl has written the store."""
     if version not in (0, FORMAT_VERSION):
         words = f"the store {path!r} has format {version}; this version of Whorl knows format"
         remedy = "use the version of Whorl that wrote it, or name another place with --store"
@@ -143,7 +143,7 @@ def check_format(path: str, version: int) -> None:
 
 
 def check_log(path: str) -> None:
-    """Refuses to begin a store beside the log of another: SQLite would delete it, or add it."""
+    """Refuses to create a store beside another's log, which SQLite would delete or merge."""
     log = f"{path}-wal"
     if not os.path.exists(log) or not os.path.getsize(log):
         return
@@ -163,7 +163,7 @@ def closed(path: str) -> StoreError:
 
 
 def strange(path: str) -> UsageError:
-    """Why a store that this user has not made is not written, and nothing in it counts."""
+    """Returns the refusal to write to, or rely on, a store that this user has not made."""
     words = f"you have not made the store {safe(path)!r} here: it is history, to be read only"
     advice = "`whorl project adopt` copies its runs into one of your own; if it was moved,"
     folder = shlex.quote(os.path.dirname(os.path.abspath(path)))
@@ -172,6 +172,6 @@ def strange(path: str) -> UsageError:
 
 
 def ended(what: str) -> StoreError:
-    """Why nothing more can be written by this process."""
+    """Returns why this process can no longer write."""
     remedy = "start again; what was acknowledged is stored"
     return StoreError(what, code="R905", help=remedy)

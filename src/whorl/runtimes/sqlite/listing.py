@@ -1,4 +1,4 @@
-"""Lists of runs: which of them, in which order; and what all of them were charged with."""
+"""Lists of runs, filtered and sorted; and their charges."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TRY: Final = "try:"
 EXPERIMENT: Final = "experiment:"
 # What lists do not show, unless it is asked for; the first run that they show is `last`.
 UNLISTED: Final = (EXPERIMENT, TRY)
-# The label of runs that were under way in a backup that was restored: its time.
+# The label of runs that were running in a restored backup; its value is the backup's time.
 RESTORED: Final = "restored"
 # The label of runs whose answers are mocks: the file and the name of the test that has them.
 MOCKED: Final = "mocked"
@@ -111,11 +111,11 @@ _STORE_FOLDER: Final = ".whorl"
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs a list shows, and in which order: the newest first, or what is most.
+    """The filter and the order of a list of runs: the newest first, or the largest value first.
 
-    `text` stands in the id, name, file, key or an input; `ended` is the exit reason of a loop, or
-    the mark of the run; times are when runs began. `key` is how their keys begin, or do not; they
-    have all `labels`.
+    `text` is searched in the id, name, file, key and inputs. `ended` is the exit reason of a loop
+    or the mark of the run. Times are when runs began. `key` is a prefix that keys have, or must not
+    have. Runs have all `labels`.
     """
 
     status: str | None = None
@@ -133,7 +133,7 @@ class RunFilter:
     is_reversed: bool = False
 
     def conditions(self) -> tuple[list[str], list[Column]]:
-        """What can be asked of the tables, with its values."""
+        """Returns the SQL conditions with their values."""
         asked = {name: getattr(self, name) for name in _CONDITIONS}
         if self.status == "interrupted":
             asked["status"] = "running"
@@ -146,7 +146,7 @@ class RunFilter:
 
 
 class RunListing(StorePart):
-    """What lists ask of a store."""
+    """The queries of lists."""
 
     _number: Callable[[str], int]
 
@@ -162,7 +162,7 @@ class RunListing(StorePart):
     def list_runs(
         self, which: RunFilter, limit: int = 100, before: str | None = None
     ) -> list[RunRow]:
-        """The first runs of a list, or those that follow the run `before`."""
+        """Returns the first runs of a list, or those that follow the run `before`."""
         rows: list[RunRow] = []
         for page in self._pages(which, before):
             shown = [(row[0], self._listed(row)) for row in page]
@@ -173,11 +173,11 @@ class RunListing(StorePart):
         return rows[:limit]
 
     def last(self) -> list[RunId]:
-        """The run that `last` means, if there is one: the first that lists show."""
+        """Returns the run that `last` means, which is the first of a list, if there is one."""
         return [row.id for row in self.list_runs(RunFilter(without_key=UNLISTED), 1)]
 
     def count_runs(self, which: RunFilter) -> int | None:
-        """How many runs a list has; None where only looking at each of them tells."""
+        """Returns the number of runs in a list, or None if each run would have to be read."""
         if which.text or which.status in ("running", "interrupted"):
             return None
         words, values = which.conditions()
@@ -186,7 +186,7 @@ class RunListing(StorePart):
         return int(rows[0][0])
 
     def _pages(self, which: RunFilter, before: str | None) -> Iterator[list[tuple[Any, ...]]]:
-        """All rows that the tables find, in their order."""
+        """Yields all matching rows in order, page by page."""
         order, conditions = _ORDERS[which.sort], which.conditions()
         if self.is_mirror and which.sort == "started":
             # A mirror takes up runs in any order.
@@ -209,12 +209,12 @@ class RunListing(StorePart):
             last = page[-1][0]
 
     def _key(self, order: str, number: int) -> Column:
-        """What a run is sorted by."""
+        """Returns the sort key of a run."""
         key = f"SELECT {order} FROM runs JOIN progress ON progress.run = number WHERE number = ?"
         return next((row[0] for row in self._reader.rows(key, (number,))), number)
 
     def _holding(self, words: str, rows: list[tuple[int, RunRow]]) -> Iterator[RunRow]:
-        """The runs that have a text in what names them, or in an input."""
+        """Yields the runs with a text in one of their names or in an input."""
         named = {
             number: not words
             or any(words in text.casefold() for text in (row.id, row.name, row.file, row.key))
@@ -225,7 +225,7 @@ class RunListing(StorePart):
         return (row for number, row in rows if named[number] or number in found)
 
     def _with_input(self, words: str, numbers: list[int]) -> set[int]:
-        """Which of some runs were given a text that holds the words."""
+        """Returns which of some runs have an input that contains the words."""
         first = f"{_FIRST} AND run IN ({', '.join('?' * len(numbers))})"
         with self._reader.lend() as connection:
             payload = partial(encoding.payload, connection)
@@ -234,7 +234,7 @@ class RunListing(StorePart):
             return {row[0] for row in rows if row[1:] and _is_given(words, row[1:], payload)}
 
     def _listed(self, row: tuple[Any, ...]) -> RunRow:
-        """A row as a list shows it: a damaged one is named, and hides no others."""
+        """Returns a row for a list; a damaged row is named, and the others are still listed."""
         try:
             return self._shown(row)
         except StoreError as fault:
@@ -265,7 +265,7 @@ class RunListing(StorePart):
         return shown if is_driven else replace(shown, status="interrupted")
 
     def _placed(self, row: RunRow) -> RunRow:
-        """Where a run belongs; its configuration tells only of one that others have to drive."""
+        """Adds a run's project if its folder is another one, or if the run has not ended."""
         if row.project == self.home:
             return replace(row, project="") if row.project else row
         folder, config = self.folder_of(row.project), row.project.partition("\n")[2]
@@ -273,38 +273,38 @@ class RunListing(StorePart):
         return replace(row, project=folder if is_shown else "", config=config if is_shown else "")
 
     def folder_of(self, home: str) -> str:
-        """The folder of a project; "" where nobody knows it."""
+        """Returns the folder of a project, or "" if it is unknown."""
         around, store = os.path.split(os.path.dirname(os.path.abspath(self.path)))
         return home.partition("\n")[0] or (around if store == _STORE_FOLDER else "")
 
     def exits(self, run: str) -> dict[str, int]:
-        """How many loops of a run ended for which reason; under way: an empty one."""
+        """Counts the loops of a run by exit reason; running loops have the reason ""."""
         return dict(self._reader.rows(_EXITS, (run,)))
 
     def charges(
         self, by: Kept, since: float = 0.0, run: str = "", *, with_tries: bool = False
     ) -> dict[str, Spent]:
-        """What runs, or one, were charged with since the full hour of a time, under headings."""
+        """Returns the charges of runs, or of one, since the full hour of a time, by heading."""
         asked = (int(since // HOUR_S), run, with_tries)
         rows = self._reader.rows(_CHARGES.format(heading=_HEADINGS[by]), asked)
         return {name: Spent(*numbers) for name, *numbers in rows}
 
     def runs_charged(self, since: float = 0.0, run: str = "", *, with_tries: bool = False) -> int:
-        """How many runs `charges` is about."""
+        """Returns the number of runs in `charges`."""
         asked = (int(since // HOUR_S), run, with_tries)
         return int(self._reader.rows(_COUNT, asked)[0][0])
 
     def names(self) -> list[str]:
-        """The names of all workflows that have runs."""
+        """Returns the names of all workflows that have runs."""
         return [row[0] for row in self._reader.rows("SELECT DISTINCT name FROM runs ORDER BY name")]
 
     def model_calls(self, run: str) -> int:
-        """How many calls of a run models or agents answered."""
+        """Returns how many calls of a run a model or agent answered."""
         return int(self._reader.rows(_MODEL_CALLS, (run,))[0][0])
 
 
 def _is_given(words: str, entry: tuple[Any, ...], payload: Callable[[int], Json]) -> bool:
-    """Whether an input in the first entry of a run holds the words."""
+    """Returns whether an input in the first entry of a run contains the words."""
     body, large = entry[-2:]
     with suppress(encoding.Unreadable):
         # As it stands in JSON: what does not hold this need not be decoded.

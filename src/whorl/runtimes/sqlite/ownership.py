@@ -1,9 +1,9 @@
-"""One owner process per run: claims, heartbeats, releases; which runs nobody drives, or wait.
+"""One owner process per run: claims, heartbeats, releases; and which runs have no owner, or wait.
 
-On the same machine a process is known by its number and the time it started, so a killed owner is
-noticed at once. A process that is stopped, or that cannot be seen from here, is given up when its
-heartbeat is older than the lease; the monotonic clock is shared by all processes of one boot, so
-a jump of the wall clock takes no run away from its owner.
+On the same machine a process is identified by its number and start time, so a killed owner is
+noticed at once. A stopped process, or one that is not visible from here, loses its runs when its
+heartbeat is older than the lease. All processes of one boot share the monotonic clock, so each
+owner keeps its runs if the wall clock jumps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BEAT_EVERY_S: Final = 2.0
 NO_BOOT: Final = "host:"
 _BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 _CLOCK_SLACK_S: Final = 1.0
-# A clock that goes on while the machine is suspended, unlike that of an event loop.
+# A clock that keeps running while the machine is suspended, unlike that of an event loop.
 _THROUGHOUT: Final = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # Where SQLite locks the file of a database for as long as it is open: the first byte, how many.
 _SHARED_LOCK: Final = (0x40000002, 510)
@@ -50,7 +50,7 @@ _OWNER: Final = """SELECT number, owner, behaviour, process,
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What tells a process from every other one."""
+    """The identity of a process."""
 
     pid: int
     started: str
@@ -67,7 +67,7 @@ class ClockPair:
 
 
 class StorePart:
-    """What all that can be asked of a store goes by."""
+    """The base of all parts of a store: its clocks, its reader and its process."""
 
     path: str
     home: str
@@ -81,7 +81,7 @@ class StorePart:
 
 
 def throughout() -> float:
-    """Seconds by a clock that nobody sets, and that all processes of a machine share."""
+    """Returns seconds of a monotonic clock that all processes of a machine share."""
     return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
 
 
@@ -91,7 +91,7 @@ def this_process() -> Identity:
 
 @cache
 def _identity(pid: int) -> Identity:
-    """The identity of this process; after a fork it has another number."""
+    """Returns the identity of this process, which has another number after a fork."""
     try:
         boot = _BOOT_FILE.read_text("ascii").strip()
         namespace = os.readlink("/proc/self/ns/pid")
@@ -101,7 +101,7 @@ def _identity(pid: int) -> Identity:
 
 
 def is_alive(owner: Identity, last: ClockPair, observer: Identity, now: ClockPair) -> bool:
-    """Whether an owner may still be at work; a run of one that is not may be claimed."""
+    """Returns whether an owner may be alive; if not, its runs may be claimed."""
     if owner.boot != observer.boot:
         return abs(now.at - last.at) <= LEASE_S
     if is_gone(owner, observer):
@@ -110,14 +110,14 @@ def is_alive(owner: Identity, last: ClockPair, observer: Identity, now: ClockPai
 
 
 def has_living(process: Sequence[Any], observer: Identity, now: ClockPair) -> bool:
-    """Whether a row of `processes`, which may be all null, is that of a living process."""
+    """Returns whether a row of `processes`, which may be all null, is of a living process."""
     if process[0] is None:
         return False
     return is_alive(Identity(*process[:4]), ClockPair(*process[4:]), observer, now)
 
 
 def is_gone(owner: Identity, observer: Identity) -> bool:
-    """Whether an owner is known to be dead; one that cannot be seen from here is not."""
+    """Returns whether an owner is known to be dead; one that is not visible from here never is."""
     if (owner.boot, owner.namespace) != (observer.boot, observer.namespace) or owner == observer:
         return False
     if owner.started:
@@ -132,9 +132,9 @@ def is_gone(owner: Identity, observer: Identity) -> bool:
 
 
 def is_open_elsewhere(path: str) -> bool:
-    """Whether another process has a store open, where the system tells; this one must not.
+    """Returns whether another process has a store open, if the system reports locks.
 
-    Whoever has one open holds a lock of SQLite on its file.
+    A process that has it open holds an SQLite lock on the file. This process must not have one.
     """
     try:
         import fcntl
@@ -149,7 +149,7 @@ def is_open_elsewhere(path: str) -> bool:
 
 
 def _start_time(pid: int) -> str | None:
-    """The start of a living process in ticks since boot; None for no process, or a dead one."""
+    """Returns when a process started, in ticks since boot, or None if it is not alive."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
@@ -160,13 +160,13 @@ def _start_time(pid: int) -> str | None:
 
 @dataclass(slots=True, eq=False)
 class Ownership:
-    """The runs that this store has claimed with their owner numbers, and its sign of life."""
+    """The runs that this store has claimed, their owner numbers, and its heartbeat."""
 
     connection: apsw.Connection
     process: Identity
     pulse: Callable[[], ClockPair]
     runs: dict[str, int] = field(default_factory=dict)
-    # Those that were claimed as they were made, until somebody drives them.
+    # Those that were claimed as they were made, until a process drives them.
     fresh: set[str] = field(default_factory=set)
     _row: int | None = None
     _beaten: float = 0.0
@@ -229,7 +229,7 @@ class Ownership:
             del self.runs[run]
 
     def settle(self, *, committed: bool) -> None:
-        """Keeps or undoes the claims of a transaction, as the database has done with them."""
+        """Keeps or undoes the claims of a transaction, as the database did."""
         if not committed:
             for run in self._unsure:
                 self.runs.pop(run, None)
@@ -250,14 +250,14 @@ class Ownership:
         )
 
     def leave(self) -> None:
-        """Takes this store off the list of the living; its runs are free."""
+        """Removes this process from the list of processes, which frees its runs."""
         if self._row is not None:
             self.connection.execute("DELETE FROM processes WHERE id = ?", (self._row,))
             self._row = None
             self.runs.clear()
 
     def _register(self) -> None:
-        """Puts this process on the list of the living, and takes the dead off it."""
+        """Adds this process to the list of processes, and removes the dead ones."""
         statement = "SELECT id, pid, started, boot, namespace FROM processes"
         for row, *process in fetch(self.connection, statement):
             if is_gone(Identity(*process), self.process):
@@ -280,7 +280,7 @@ def check_owner(connection: apsw.Connection, run: str, owner: int) -> None:
         raise fenced(run, owner, holder or 0)
 
 
-# Which runs of a store nobody drives any more, and which go on by themselves, and when.
+# Which runs of a store no process drives any more; which resume by themselves, and when.
 
 # Smaller steps are not told from the clocks' own drift.
 _STEP_MIN_S: Final = 0.5
@@ -311,31 +311,31 @@ _OPEN: Final = f"""SELECT name, state, count(*) FROM (SELECT name,
 
 
 class UpkeepReading(StorePart):
-    """What a server asks of a store to look after its runs."""
+    """The queries with which a server looks after its runs."""
 
     def stranded(self, limit: int) -> list[RunId]:
-        """The own runs that servers keep going and no living process drives, the oldest first."""
+        """Returns this project's runs that servers keep going but no process drives, by age."""
         living = self.living()
         statement = _STRANDED.format(living=",".join("?" * len(living)))
         rows = self._reader.rows(statement, (*living, self.home, self.clock(), LEASE_S, limit))
         return [RunId(row[0]) for row in rows]
 
     def open_runs(self) -> list[tuple[str, str, int]]:
-        """Names of workflows, states of runs that have not ended, and how many there are."""
+        """Counts the runs that have not ended, by workflow name and state."""
         living = self.living()
         rows = self._reader.rows(_OPEN.format(living=",".join("?" * len(living))), (*living,))
         return [(str(name), str(state), int(number)) for name, state, number in rows]
 
     def living(self) -> dict[int, int]:
-        """The processes that drive runs, or may: the numbers of their rows, and their own."""
+        """Returns the living processes: the numbers of their rows, and their process numbers."""
         now = ClockPair(self.clock(), self.monotonic())
         rows = self._reader.rows(_PROCESSES)
         return {row[-1]: row[0] for row in rows if has_living(row[:-1], self._process, now)}
 
     def timers(self, limit: int) -> list[tuple[RunId, float, float]]:
-        """The runs that wait and go on by themselves: each with its time, and how long that is.
+        """Returns the runs that wait for a timer, each with its time and the seconds left.
 
-        A clock that was set back makes no wait longer than it was at the run's last entry.
+        A wait never gets longer than at the run's last entry, even if the clock was set back.
         """
         timers = []
         for run, due, updated_at, *clocks in self._reader.rows(_DUE, (self.home, limit)):
@@ -344,7 +344,7 @@ class UpkeepReading(StorePart):
         return timers
 
     def clock_step(self, run: str) -> float:
-        """By how many seconds the clock was set since the run was taken up, as far as is known."""
+        """Returns by how many seconds the clock was set since the run was claimed, if known."""
         clocks = "SELECT anchor, ahead FROM upkeep JOIN runs ON number = upkeep.run WHERE id = ?"
         return sum(self._step(*row) for row in self._reader.rows(clocks, (run,)))
 
@@ -356,7 +356,7 @@ class UpkeepReading(StorePart):
 
 
 def keep(connection: apsw.Connection, run: str, kept: tuple[bool, str, float]) -> None:
-    """Notes whether servers keep a run going, the boot, and how far its clocks are apart."""
+    """Stores whether servers keep a run going, the boot, and the difference of its clocks."""
     connection.execute(_KEEP, (run, *kept))
 
 
@@ -366,14 +366,14 @@ def change_upkeep(connection: apsw.Connection, change: str, run: str, value: Col
 
 
 def lane_of(home: str, workflow: str) -> str:
-    """Workflows of two projects are two, whatever they are called."""
+    """Returns the queue of a workflow; same names in two projects have two queues."""
     return f"{home}\n{workflow}" if home else workflow
 
 
 # Which runs of a workflow wait for their turn, where only so many of them run at once.
 #
 # A place is taken when a run begins, and given back when it ends, waits for a person or is paused.
-# Whoever takes a place does it in one transaction, so that the limit holds for all processes.
+# A process takes a place in one transaction, so that the limit holds for all processes.
 
 _WAITS: Final = """SELECT queue.run, lane, at_once FROM queue JOIN runs ON number = queue.run
     WHERE runs.id = ? AND began = 0"""
@@ -397,21 +397,21 @@ _LENGTH: Final = "SELECT count(*) FROM queue WHERE began = 0 AND lane = ?"
 
 
 class QueueTable(StorePart):
-    """What a store knows of runs that wait for their turn."""
+    """The queue of runs that wait for their turn."""
 
     def is_queued(self, run: str) -> bool:
-        """Whether a run waits for its turn."""
+        """Returns whether a run waits for its turn."""
         return bool(self._reader.rows(_WAITS, (run,)))
 
     def next_in_queue(self, limit: int) -> list[RunId]:
-        """Of each workflow the run whose turn it is, where there is a place for it."""
+        """Returns the next run of each workflow that has a free place."""
         return [RunId(row[0]) for row in self._reader.rows(_NEXT, (self.home, limit))]
 
     def queue_length(self, workflow: str) -> int:
         return int(self._reader.rows(_LENGTH, (lane_of(self.home, workflow),))[0][0])
 
     async def admit(self, run: str) -> bool:
-        """Gives a run its place; False: it is not its turn."""
+        """Gives a run its place, or returns False if it is not its turn."""
 
         def change(tables: JournalTables) -> bool:
             execute = tables.connection.execute

@@ -1,7 +1,7 @@
-"""Deleting runs, with what only they use, and giving the room of them back.
+"""Deletes runs, with the values that only they use, and frees their space.
 
-A long run is deleted in small steps, so that nobody waits long for a transaction; what a crash
-leaves of one goes the next time.
+A long run is deleted in small steps, so that other processes do not wait long for a transaction.
+If a crash interrupts this, the next deletion finishes it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _LEFT_OVER: Final = """WITH RECURSIVE kept(run) AS (SELECT min(run) FROM journal
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was deleted, or would be. `bytes` counts the journal, without shared payloads."""
+    """The deleted runs, or those of a dry run; `bytes` is their journal without shared payloads."""
 
     runs: tuple[RunId, ...]
     entries: int
@@ -90,7 +90,7 @@ class Pruned:
 
 
 class Pruning(RunListing):
-    """What is deleted of a store."""
+    """The deletions of a store."""
 
     used_bytes: Callable[[], int]
     run: Callable[[str], RunRow]
@@ -104,9 +104,9 @@ class Pruning(RunListing):
         dry_run: bool = False,
         without_key: tuple[str, ...] = (),
     ) -> Pruned:
-        """Deletes runs that ended long ago, with what only they use, and shrinks the file.
+        """Deletes runs that ended long ago, with the values that only they use; shrinks the file.
 
-        Those whose keys begin like one of `without_key` stay.
+        Runs whose keys begin with one of `without_key` stay.
         """
         limit = self.clock() - older_than_s
         each = (RunFilter(status=status, without_key=without_key) for status in statuses)
@@ -115,14 +115,14 @@ class Pruning(RunListing):
         return await self._delete(old, limit, dry_run=dry_run)
 
     async def remove(self, key: str) -> Pruned:
-        """Deletes all runs whose keys begin so, unless somebody drives them."""
+        """Deletes all runs whose keys begin with a prefix, unless a process drives them."""
         rows = self.list_runs(RunFilter(key=key), 2**31)
         return await self._delete(rows, self.clock() + 1.0)
 
     async def remove_run(self, run: RunId, *, dry_run: bool = False) -> Pruned:
-        """Deletes a run that has ended, or one that cannot go on since its journal is damaged.
+        """Deletes a run that has ended, or one that cannot resume because its journal is damaged.
 
-        Raises UsageError where it may go on, or somebody drives it.
+        Raises UsageError if it can resume, or if a process drives it.
         """
         row = self.run(run)
         is_over = row.status in _OVER
@@ -136,9 +136,9 @@ class Pruning(RunListing):
         return pruned
 
     async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
-        """Deletes the oldest runs that have ended and that nothing keeps, at most so many.
+        """Deletes the oldest ended runs that exceed the limits of `keep`, at most `limit` runs.
 
-        Runs of experiments stay, since their reports are made of them.
+        Runs of experiments stay, since reports need them.
         """
         now = self.clock()
         old = math.inf if keep.older_than_s is None else keep.older_than_s
@@ -163,12 +163,12 @@ class Pruning(RunListing):
     async def _pruned(
         self, run: RunId, status: str, older_than: float, *, dry_run: bool = False
     ) -> tuple[RunId, int, int]:
-        """Deletes a run, unless it is driven again; gives how many entries and bytes it had."""
+        """Deletes a run unless it is driven; returns it with its numbers of entries and bytes."""
         size, entries = self._reader.rows(_SIZE, (run,))[0]
         if dry_run:
             return run, entries, size
         if self.is_mirror:
-            # First, so that nobody brings it back in between.
+            # First, so that no refresh brings it back in between.
             await self.note_pruned(run)
         number = await self._ask(partial(delete, run=run, status=status, older_than=older_than))
         await self._sweep([number] if number else [])
@@ -182,7 +182,7 @@ class Pruning(RunListing):
     async def _shrunk(
         self, pruned: list[tuple[RunId, int, int]], *, dry_run: bool = False
     ) -> Pruned:
-        """Gives the room of deleted runs back, also of those that a crash has left half deleted."""
+        """Frees the space of deleted runs, also of runs that a crash left half deleted."""
         gone = [(run, entries, size) for run, entries, size in pruned if run]
         left = [] if dry_run else [row[0] for row in self._reader.rows(_LEFT_OVER)]
         await self._sweep(left)
@@ -194,13 +194,13 @@ class Pruning(RunListing):
         return Pruned(tuple(part[0] for part in gone), entries, bytes_, dry_run)
 
     def pruned_runs(self) -> dict[RunId, float]:
-        """The runs that were deleted here, and when each had its last entry."""
+        """Returns the deleted runs, and when each had its last entry."""
         if not self._reader.rows(_HAS_TABLE):
             return {}
         return dict(self._reader.rows("SELECT run, updated_at FROM pruned"))
 
     async def note_pruned(self, run: str) -> None:
-        """Remembers a run that is about to be deleted."""
+        """Records a run that will be deleted."""
 
         def change(tables: JournalTables) -> None:
             tables.connection.execute(_TABLE)
@@ -209,16 +209,16 @@ class Pruning(RunListing):
         await self._ask(change)
 
     async def forget_pruned(self, runs: Iterable[str]) -> None:
-        """Lets runs come again, or forgets those that the server has no longer."""
+        """Forgets deleted runs that may return, or that the server no longer has."""
         known = self.pruned_runs()
         if gone := [(run,) for run in runs if run in known]:
             await self._ask(lambda tables: tables.connection.executemany(_FORGET, gone))
 
 
 def delete(tables: JournalTables, run: str, status: str, older_than: float) -> int:
-    """Deletes a run, if it is still as old and nobody drives it; gives its number, or 0.
+    """Deletes a run if it is still that old and no process drives it; returns its number, or 0.
 
-    Of a long one entries remain, which `sweep` deletes: nobody waits long for a transaction.
+    `sweep` deletes the remaining entries of a long run, so that each transaction is short.
     """
     # A run is interrupted when the process that drove it is gone; its row does not know.
     stored = "running" if status == "interrupted" else status
@@ -234,7 +234,7 @@ def delete(tables: JournalTables, run: str, status: str, older_than: float) -> i
 
 
 def sweep(tables: JournalTables, number: int) -> bool:
-    """Deletes some of what is left of a deleted run; tells whether there may be more."""
+    """Deletes some remaining entries of a deleted run; returns whether there may be more."""
     tables.connection.execute(_SWEEP_ENTRIES, (number,))
     entries = tables.connection.changes()
     tables.connection.execute(_SWEEP_PAYLOADS, (number,))
@@ -243,13 +243,13 @@ def sweep(tables: JournalTables, number: int) -> bool:
 
 
 def give_back(tables: JournalTables) -> bool:
-    """Returns up to a thousand free pages to the file system; tells whether there are more."""
+    """Frees up to a thousand pages in the file system; returns whether there are more."""
     before = tables.connection.pragma("freelist_count")
     fetch(tables.connection, "PRAGMA incremental_vacuum(1000)")
     return bool(0 < tables.connection.pragma("freelist_count") < before)
 
 
 def empty_log(tables: JournalTables) -> None:
-    """Moves all that is in the log into the file, unless a reader is in the way."""
+    """Moves the log into the file, unless a reader prevents it."""
     with suppress(apsw.BusyError):
         tables.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -1,4 +1,4 @@
-"""The reading side of a store: runs, entries, loops, snapshots, and what lies beside them."""
+"""The reading side of a store: runs, entries, loops, snapshots and the other tables."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ _CHANGED: Final = "it is not what was written: its checksum differs"
 
 
 class EntryReading(StorePart):
-    """What can be asked of the entries of a run."""
+    """The queries for entries of a run."""
 
     def read(
         self,
@@ -115,14 +115,14 @@ class EntryReading(StorePart):
             yield entry
 
     def read_back(self, run: str, kinds: frozenset[str]) -> Iterator[Entry]:
-        """The entries of some kinds, the newest first."""
+        """Yields the entries of some kinds, the newest first."""
         return self._entries(run, _of_kinds(kinds, "< ?", "DESC"), SEQ_MAX)
 
     def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
         return self._entries(run, _AT, after, address)
 
     def addresses(self, run: str, first: str, limit: int = 1000) -> list[str]:
-        """Where anything happened below an address or beside it, in the order of the journal."""
+        """Returns the addresses of entries below or beside an address, in journal order."""
         rows = self._reader.rows(_ADDRESSES, (self._number(run), first, limit))
         return [row[0] for row in rows]
 
@@ -136,7 +136,7 @@ class EntryReading(StorePart):
     def iterations(
         self, run: str, loop: str, after: int = 0, limit: int = 1000
     ) -> list[IterationRow]:
-        """The finished iterations of a loop whose number is above `after`, in order."""
+        """Returns a loop's finished iterations with numbers above `after`, in order."""
         first = (self.loop_start(run, loop) or 1) - 1
         notes: dict[str, list[Entry]] = {}
         for entry in self._entries(run, _ITERATIONS, first, loop, after):
@@ -175,7 +175,7 @@ class EntryReading(StorePart):
     def _entries(
         self, run: str, statement: str, seq: int, *values: int | str, size: int = _PAGE
     ) -> Iterator[Entry]:
-        """The entries that a statement gives beyond `seq`, page by page."""
+        """Yields the entries of a statement after `seq`, page by page."""
         number = self._number(run)
         while True:
             page = self._page(statement, (number, seq, *values, size), run)
@@ -195,7 +195,7 @@ class EntryReading(StorePart):
             return [_entry(payload, run, *row) for row in rows]
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
-        """A loop, folded from the entries that say all about it."""
+        """Returns a loop, folded from its entries."""
         address, limit, started, finished, not_begun = row
         entries = self._page(_ONE, (number, started), run)
         if finished is not None:
@@ -212,7 +212,7 @@ class EntryReading(StorePart):
         return loop.row()
 
     def _number(self, run: str) -> int:
-        """The number by which the tables know a run. Raises UsageError W902."""
+        """Returns the row number of a run. Raises UsageError W902."""
         rows = self._reader.rows("SELECT number FROM runs WHERE id = ?", (run,))
         if not rows:
             raise self._unknown(run)
@@ -262,7 +262,7 @@ _MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) F
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """What is remembered under one key."""
+    """The memory under one key."""
 
     key: str
     records: int
@@ -271,7 +271,7 @@ class MemoryRow:
 
 
 class StoreReading(EntryReading, RunListing, UpkeepReading):
-    """All that can be asked of a store while others write, without an event loop."""
+    """All queries of a store; they need no event loop, and other processes may write."""
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         *,
         is_mirror: bool = False,
     ) -> None:
-        # Nobody drives the runs of a mirror here, and so nobody can leave them.
+        # No process here drives the runs of a mirror, so none can leave them.
         self.is_mirror = is_mirror
         self.clock = clock
         self.monotonic = monotonic
@@ -298,7 +298,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return self._shown(rows[0])
 
     def resolve(self, text: str) -> RunId:
-        """The run that a person means: an id, the beginning of one, or `last` (see `last`)."""
+        """Returns the run of an id, of the beginning of an id, or of `last` (see `last`)."""
         # '{' follows the last letter that an id may hold.
         matching = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
         ids = [row[0] for row in self._reader.rows(matching, (text, text + "{"))] if text else []
@@ -314,7 +314,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return RunId(ids[0])
 
     def touched(self, after: int) -> tuple[int, list[RunId]]:
-        """The runs with entries after a place in the common journal, and its last place."""
+        """Returns the journal's last place, and the runs with entries after a given place."""
         with self._reader.lend() as connection:
             last = int(connection.execute("SELECT max(id) FROM journal").get or 0)
             rows = fetch(connection, _TOUCHED, (after, last)) if last > after else []
@@ -331,7 +331,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
     def last_snapshot(
         self, run: str, after: int = 0, before: int | None = None
     ) -> tuple[int, Json] | None:
-        """The newest snapshot that can be read; an older one, or the journal alone, is as good."""
+        """Returns the newest readable snapshot; if one is damaged, an older one will do."""
         number, before = self._number(run), SEQ_MAX if before is None else before
         while rows := self._reader.rows(_SNAPSHOTS, (number, after, before)):
             seq, state = rows[0]
@@ -362,17 +362,17 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return self.run(run).file
 
     def take(self, run: RunId, owner: int) -> list[Message]:
-        """The requests to a run, oldest first; each stays until an append names it."""
+        """Returns the requests to a run, oldest first; each stays until an append names it."""
         with self._reader.lend() as connection:
             check_owner(connection, run, owner)
         return self.inbox(run)
 
     def inbox(self, run: RunId) -> list[Message]:
-        """The same, for those who do not own the run."""
+        """Returns the same, for a process that does not own the run."""
         return self._messages("runs.id = ?", run)
 
     def mail(self) -> list[Message]:
-        """The requests to all runs that this process owns, oldest first."""
+        """Returns the requests to all runs that this process owns, oldest first."""
         owned = "pid = ? AND started = ? AND boot = ? AND namespace = ?"
         process = self._process
         key = (process.pid, process.started, process.boot, process.namespace)
@@ -396,7 +396,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]
 
     def rows(self, statement: str, values: Sequence[Column] = ()) -> list[tuple[Any, ...]]:
-        """What a constant query of tables of others finds (see `runtimes/service`)."""
+        """Returns the rows of a constant query of other tables (see `runtimes/service`)."""
         return self._reader.rows(statement, values)
 
     def version(self) -> int:
@@ -411,7 +411,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
             return checking.used_bytes(connection)
 
     def check(self, report: Callable[[int, int], None] = lambda done, all_of_it: None) -> list[str]:
-        """What is damaged, each with its run and entry; `report` hears of what has been read."""
+        """Returns each damage with its run and entry; `report` receives the progress."""
         with self._reader.lend() as connection:
             return checking.faults(connection, report)
 

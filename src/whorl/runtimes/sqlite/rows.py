@@ -1,7 +1,7 @@
-"""The rows of runs, written inside a transaction that the writer has begun.
+"""Writes the rows of runs, inside a transaction that the writer has begun.
 
-Owner and last entry of a run are read in the transaction; what is kept in memory beside them is
-derived from entries that only this owner can have written, and is dropped when they differ.
+The owner and the last entry of a run are read in the transaction. The rest is cached in memory: it
+is derived from entries that only this owner can write, and dropped if owner or entry differ.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ _FORGET_RECORD: Final = "DELETE FROM memories WHERE key = ? AND number = ?"
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
-    """The table as the writer sees it."""
+    """The table of memories for the writer."""
 
     connection: apsw.Connection
     clock: Callable[[], float]
 
     def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
-        """Adds a record, and lets the oldest go; False: one with the id `once` is there already."""
+        """Adds a record, and deletes the oldest; returns False if the id `once` exists."""
         stored = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
         if not stored:
             self.connection.execute(_REMEMBER, (record.key, self.clock(), text))
@@ -160,7 +160,7 @@ _NO_LOOP: Final = LoopFold("")
 
 @dataclass(slots=True)
 class RunRecord(ChargeFold):
-    """The row of a run with the loop that it shows, and changes to loops that are not written."""
+    """The row of a run with the loop that it shows, and unwritten changes to loops."""
 
     number: int = 0
     owner: int = 0
@@ -190,7 +190,7 @@ class RunRecord(ChargeFold):
         self.spending.clear()
 
     def take_of_loop(self, event: Event) -> None:
-        """Takes an event of a loop in, and decides which loop the row shows."""
+        """Takes an event of a loop, and decides which loop the row shows."""
         shown = self.shown
         if event.kind in OF_ITERATIONS and not shown.is_over:
             loop, number = iteration_of(event)
@@ -227,7 +227,7 @@ class RunRecord(ChargeFold):
         self.loops = {loop.address: loop}
 
     def take_charges(self) -> list[Column]:
-        """What the run was charged with since it was written last."""
+        """Returns the charges of the run since its last write."""
         flat: list[Column] = []
         for (hour, loop, model), spent in self.spending.items():
             flat += (self.number, hour, whole(loop), whole(model), spent.calls, spent.input_tokens)
@@ -237,7 +237,7 @@ class RunRecord(ChargeFold):
 
     @property
     def wakes_at(self) -> float | None:
-        """When a run that waits goes on by itself; any other has nothing to wait for."""
+        """When a waiting run resumes by itself, or None."""
         return self.due if self.status == "waiting" else None
 
     def values(self) -> tuple[Column, ...]:
@@ -278,12 +278,12 @@ def record_of(row: tuple[Any, ...]) -> RunRecord:
 
 
 def iterations_not_begun(text: str) -> tuple[str, ...] | None:
-    """The iterations that are held back, as their column names them; None: the run goes on."""
+    """Returns the iterations that are held back, from their column; None if the run is not held."""
     return tuple(json.loads(text)) if text else None
 
 
 def write_changes(connection: apsw.Connection, state: RunRecord) -> None:
-    """Writes the status, what became of loops, the mark by them, and when it goes on."""
+    """Writes the status, the changes of loops, the mark, and when the run resumes."""
     if state.wakes_at != state.due_stored:
         state.due_stored = state.wakes_at
         connection.execute(_WAKE_AT, (state.number, state.wakes_at))
@@ -323,7 +323,7 @@ def _write_loop(connection: apsw.Connection, state: RunRecord, change: LoopChang
         began = (*place, change.started, change.limit or 0)
         connection.execute(_LOOP_STARTED, began)
         for attempt in _ATTEMPT.finditer(change.address) if state.mark else ():
-            # A place that the loop lies in, and the further attempt at it.
+            # A place that the loop is in, and the further attempt at it.
             around = (change.address[: attempt.start()], change.address[: attempt.end()])
             connection.execute(_SUPERSEDED, (state.number, *around))
             is_gone = is_gone or connection.changes() > 0
@@ -345,7 +345,7 @@ ROW_COUNTS: Final = (64, 16, 8, 4, 3, 2, 1)
 
 
 def _by_row_count(head: str, row: str, tail: str = "") -> dict[int, str]:
-    """One constant statement for each number of rows that is bound at once."""
+    """Returns one constant statement for each number of rows that is bound at once."""
     return {count: head + ",".join([row] * count) + tail for count in ROW_COUNTS}
 
 
@@ -393,7 +393,7 @@ _BEGIN: Final = "UPDATE queue SET began = 1 WHERE run = (SELECT number FROM runs
 
 @dataclass(slots=True, eq=False)
 class Append:
-    """Entries for one run, with what has to happen in the same transaction."""
+    """Entries for one run, with the other changes of the same transaction."""
 
     run: RunId
     owner: int
@@ -418,7 +418,7 @@ class Append:
 
 @dataclass(slots=True, eq=False)
 class JournalTables:
-    """The tables as the writer sees them."""
+    """The tables for the writer."""
 
     connection: apsw.Connection
     ownership: Ownership
@@ -427,7 +427,7 @@ class JournalTables:
     _records: dict[str, RunRecord] = field(default_factory=dict)
 
     def append_all(self, jobs: Sequence[Append]) -> list[Outcome]:
-        """Appends what may be appended; each job that may not gets its own refusal."""
+        """Appends the jobs that are allowed; each of the others gets its own refusal."""
         if len(jobs) == 1 and (last := self._append_one(jobs[0])) is not None:
             return [(jobs[0], last, None)]
         states = self._verified(jobs)
@@ -459,7 +459,7 @@ class JournalTables:
         return outcomes
 
     def _append_one(self, job: Append) -> int | None:
-        """Appends if the row is as it is known, which changing it checks; None: it is not."""
+        """Appends if the row is unchanged, which the update checks; otherwise returns None."""
         state = self._records.get(job.run)
         if state is None or state.owner != job.owner or job.messages:
             return None
@@ -553,11 +553,11 @@ class JournalTables:
         self.connection.execute(_THIN_SNAPSHOTS, (record.number,))
 
     def forget(self, run: str) -> None:
-        """Drops what is kept in memory of a run."""
+        """Drops a run from the cache."""
         self._records.pop(run, None)
 
     def settle(self, *, committed: bool) -> None:
-        """Follows the database: after a rollback nothing that is kept in memory is believed."""
+        """Follows the database: a rollback clears the cache."""
         self.ownership.settle(committed=committed)
         if not committed or len(self._records) > _KNOWN_RUNS_MAX:
             self._records.clear()
@@ -578,7 +578,7 @@ class JournalTables:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
 
     def _verified(self, jobs: Iterable[Append]) -> dict[RunId, RunRecord]:
-        """The records of runs as they are in this transaction; they may have been deleted."""
+        """Returns the records of runs in this transaction; runs may have been deleted."""
         runs = dict.fromkeys(job.run for job in jobs)
         numbers = {self._records[run].number: run for run in runs if run in self._records}
         states: dict[RunId, RunRecord] = {}
@@ -641,7 +641,7 @@ class JournalTables:
 
 
 def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], int]]:
-    """Cuts a flat list of values into parts of as many rows as a statement takes."""
+    """Splits a flat list of values into parts that fit one statement."""
     start, left = 0, len(flat) // width
     if left in ROW_COUNTS:
         yield flat, left

@@ -1,8 +1,8 @@
 """The tables of a store.
 
-The journal is one log for all runs, in the order in which things happened, so that a commit touches
-few pages however many runs it serves; an index finds the entries of a run. The meaning of columns
-never changes within a format version.
+The journal is one log for all runs, in the order of events, so that a commit touches few pages for
+any number of runs. An index finds the entries of a run. The meaning of columns never changes
+within a format version.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ CREATE TABLE memories(
     PRIMARY KEY(key, number)
 ) WITHOUT ROWID;
 """
-# Who started a run, whether servers keep it going, when it goes on by itself, why no server took
-# it up; and in which boot the time of day was how much ahead of a clock that nobody sets.
-# What calls were charged with, by hour, loop and model.
+# Who started a run, whether servers keep it going, when it resumes by itself, why servers left it.
+# The boot, and by how much the time of day was ahead of the monotonic clock.
+# The charges of calls, by hour, loop and model.
 _UPKEEP: Final = """
 CREATE TABLE upkeep(
     run INTEGER PRIMARY KEY, origin TEXT NOT NULL, kept INTEGER NOT NULL, due REAL,
@@ -81,7 +81,7 @@ CREATE TABLE spending(
     PRIMARY KEY(run, hour, loop, model)
 ) WITHOUT ROWID;
 """
-# Addresses that start workflows. Secrets are sealed; an old one counts until its time is over.
+# Addresses that start workflows. Secrets are sealed; an old secret is valid until it expires.
 _HOOKS: Final = """
 CREATE TABLE hooks(
     name TEXT PRIMARY KEY, file TEXT NOT NULL, workflow TEXT NOT NULL, format TEXT NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE hooks(
     old_until REAL NOT NULL
 ) WITHOUT ROWID;
 """
-# Runs of workflows of which so many run at once; those that have not begun wait for their turn,
+# Runs of workflows with a limit of concurrent runs. Runs that have not begun wait for their turn,
 # one lane for each workflow.
 _QUEUE: Final = """
 CREATE TABLE queue(
@@ -98,8 +98,8 @@ CREATE TABLE queue(
 );
 CREATE INDEX queue_by_turn ON queue(began, lane, run);
 """
-# Names and values by which runs are found; where a run belongs, unless to the folder around the
-# store with its usual configuration; what was reserved for calls in doubt, a part of the cost.
+# Labels by which runs are found. The project of a run, unless it is the store's own project with
+# its usual configuration. The reserve of calls in doubt, which is a part of the cost.
 # Runs may have no rows here.
 _ABOUT_RUNS: Final = """
 CREATE TABLE labels(
@@ -109,7 +109,7 @@ CREATE INDEX labels_by_value ON labels(label, value);
 CREATE TABLE homes(run INTEGER PRIMARY KEY, home TEXT NOT NULL);
 CREATE TABLE doubts(run INTEGER PRIMARY KEY, reserved_usd REAL NOT NULL);
 """
-# What the store is known by where its user keeps a list of those that he has made.
+# The id of the store in the user's list of stores.
 _IDENTITY: Final = "CREATE TABLE identity(id TEXT PRIMARY KEY) WITHOUT ROWID;"
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
 TABLES: Final = " ".join(f"{_RUNS}{_UPKEEP}{_HOOKS}{_QUEUE}{_ABOUT_RUNS}{_IDENTITY}".split())

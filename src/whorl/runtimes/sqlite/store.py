@@ -67,7 +67,7 @@ _ROTATE: Final = """UPDATE hooks SET old_secret = secret, old_until = ?2, secret
 
 @dataclass(frozen=True, slots=True)
 class HookRow:
-    """One address. `workflow` names one of a file with several, `format` how calls are signed."""
+    """One webhook. `workflow` names one of several in a file, `format` is how calls are signed."""
 
     name: str
     file: str
@@ -80,7 +80,7 @@ class HookRow:
 
 
 class HookTable(StorePart):
-    """What a store knows of such addresses."""
+    """The webhooks of a store."""
 
     def hooks(self) -> list[HookRow]:
         return [HookRow(*row) for row in self._reader.rows("SELECT * FROM hooks ORDER BY name")]
@@ -90,17 +90,17 @@ class HookTable(StorePart):
         return HookRow(*rows[0]) if rows else None
 
     def keyed(self, key: str) -> RunId | None:
-        """The run that was started with a key."""
+        """Returns the run that was started with a key, or None."""
         rows = self._reader.rows("SELECT id FROM runs WHERE key = ?", (key,))
         return rows[0][0] if rows else None
 
     async def add_hook(self, hook: HookRow) -> bool:
-        """False: there is one of that name already."""
+        """Adds a webhook; returns False if the name exists."""
         row = (hook.name, hook.file, hook.workflow, hook.format, hook.created_at, hook.secret)
         return await self._changed(_INSERT, row)
 
     async def rotate_hook(self, name: str, secret: str, old_until: float) -> bool:
-        """Gives a hook another secret; False: there is none of that name."""
+        """Gives a webhook another secret; returns False if the name is unknown."""
         return await self._changed(_ROTATE, (name, old_until, secret))
 
     async def remove_hook(self, name: str) -> bool:
@@ -179,9 +179,9 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         return cast("tuple[RunId, bool]", await self._change(job))
 
     async def probe(self) -> None:
-        """Raises StoreError where nothing can be written.
+        """Raises StoreError if the store cannot be written.
 
-        Something small is written, every other second at most: only that can tell.
+        Only a write can tell: it is small, and happens every other second at most.
         """
         if (fault := self.watch.fault() or self.watch.refusal) is not None:
             raise fault
@@ -190,7 +190,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             await self._ask(lambda tables: _touch(tables.connection))
 
     async def claim(self, run: RunId, *, keeps: bool = False, is_driven: bool = True) -> int:
-        """Makes this process the owner; with `keeps`, servers take the run up after it.
+        """Makes this process the owner; with `keeps`, servers resume the run after it.
 
         Raises UsageError W905 for a run of another project, whose configuration is not here.
         """
@@ -212,15 +212,15 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         raise UsageError(f"run {run} belongs to the project {folder!r}", help=advice, code="W905")
 
     async def release(self, run: RunId, owner: int, *, is_stopped: bool = False) -> None:
-        """Gives the run up; one that a person has stopped is left to people."""
+        """Releases the run; if a person has stopped it, no server resumes it."""
         await self._ask(lambda tables: tables.release(run, owner, is_stopped=is_stopped), run)
 
     async def label(self, run: RunId, name: str, value: str) -> None:
-        """Gives a run a label, by which lists find it."""
+        """Adds a label to a run, by which lists find it."""
         await self._ask(lambda tables: tables.label(run, name, value), run)
 
     async def hold(self, run: RunId, reason: str) -> None:
-        """Notes for people why a server did not take a run up."""
+        """Stores why a server did not resume a run, for people."""
         words = whole(reason[:REASON_MAX])
         await self._ask(lambda tables: tables.hold(run, words), run)
 
@@ -253,7 +253,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         return cast("int", await self._change(job))
 
     def _written(self, memories: Sequence[Record]) -> list[tuple[Record, str]]:
-        """What is remembered of a run; of one that others drive, they remember it."""
+        """Returns the encoded memories to write; none in a mirror: its cluster keeps them."""
         kept = () if self.is_mirror else memories
         return [(replace(each, key=whole(each.key)), to_text(each.record)) for each in kept]
 
@@ -301,13 +301,13 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         await asyncio.to_thread(self.close)
 
     async def change(self, apply: Callable[[apsw.Connection], T]) -> T:
-        """Has something done to tables of others in a transaction (see `runtimes/service`)."""
+        """Changes other tables in a transaction (see `runtimes/service`)."""
         return await self._ask(lambda tables: apply(tables.connection))
 
     async def _ask(
         self, apply: Callable[[JournalTables], T], run: RunId | None = None, *, alone: bool = False
     ) -> T:
-        """Has something done in a transaction, or outside of one: `alone`; `run` is checked."""
+        """Runs a change in a transaction, or with `alone` outside of one; `run` is checked."""
         if run is not None:
             _check_id(run)
         return cast("T", await self._change(Change(apply, alone=alone)))
@@ -343,7 +343,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             settle(outcomes, own_loop=loop)
 
     def _started(self) -> Writer:
-        """The writer; a store that is only read never has one."""
+        """Returns the writer; a store that is only read never starts it."""
         if self._writer is not None:
             return self._writer
         if self.is_strange:
@@ -371,7 +371,7 @@ def _check_id(run: str) -> None:
 
 
 def _touch(connection: apsw.Connection) -> None:
-    """Writes a page that stays as it is: whoever tries finds out whether it can be written."""
+    """Writes a page without changing it, to find out whether the file can be written."""
     connection.pragma("user_version", connection.pragma("user_version"))
 
 
@@ -459,11 +459,11 @@ class Writer:
 
     @property
     def is_for_one_run(self) -> bool:
-        """Whether nobody else could share a commit."""
+        """Whether this process owns one run, so that no other run could share a commit."""
         return len(self._tables.ownership.runs) == 1
 
     def commit_now(self, jobs: list[Job]) -> list[Outcome] | None:
-        """The fast lane: commits a few appends in the caller's thread; None: hand them over."""
+        """Commits a few appends in the caller's thread; None if the writer has to do it."""
         quick_s = _QUICK_S * _ALONE if self.is_for_one_run else _QUICK_S
         if len(jobs) > _FEW or self._commit_s > quick_s or self._closed:
             return None
@@ -516,7 +516,7 @@ class Writer:
             self._give_up()
 
     def _collect(self) -> tuple[list[Job], bool]:
-        """All jobs that wait, and whether more may come; waits for the first one or a heartbeat."""
+        """Returns all waiting jobs, and whether more may come; waits for a job or a heartbeat."""
         jobs: list[Job] = []
         timeout = BEAT_EVERY_S if self._tables.ownership.runs else None
         try:
@@ -534,7 +534,7 @@ class Writer:
         self._in_hand = jobs
         with self._turn:
             outcomes = self._commit([job for job in jobs if not job.alone])
-        settle(outcomes)  # whoever hears of it finds the fast lane free
+        settle(outcomes)  # the tasks that continue now find the fast lane free
         for job in jobs:
             if isinstance(job, Change) and job.alone:
                 with self._turn:
@@ -571,7 +571,7 @@ class Writer:
             fault = self._rolled_back(error, sum(job.size for job in jobs))
             self._tables.settle(committed=False)
             if isinstance(fault, InternalError) and len(jobs) > 1:
-                # One of these cannot be written, and nobody knows which.
+                # One of these cannot be written; it is unknown which one.
                 return [outcome for job in jobs for outcome in self._commit([job])]
             return [(job, None, copy(fault)) for job in jobs]
         self._tables.settle(committed=True)
@@ -582,7 +582,7 @@ class Writer:
         return outcomes
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
-        """Runs of appends are written together; everything else keeps its place between them."""
+        """Applies the jobs in order; consecutive appends are written together."""
         outcomes: list[Outcome] = []
         for kind, group in groupby(jobs, key=type):
             if kind is Append:
@@ -631,7 +631,7 @@ class Writer:
         return apsw.SQLITE_OK
 
     def _checkpoint(self) -> None:
-        """Keeps the log short, after the answers are out: nobody waits for it."""
+        """Shortens the log, after the answers are sent, so that no caller waits for it."""
         if self._fault() is not None:
             return
         self._checkpointed = self._wal_pages
@@ -654,7 +654,7 @@ class Writer:
         return self._wal_pages - self._checkpointed >= self._checkpoint_pages
 
     def _fault(self) -> StoreError | None:
-        """Why nothing may be written: a write that failed for good, or what became of the file."""
+        """Returns why nothing may be written: a permanent failure, or a change of the file."""
         return self._broken or self._watch.fault(self._connection)
 
     def _leave(self) -> None:
@@ -682,7 +682,7 @@ class Writer:
 
 
 def settle(outcomes: Iterable[Outcome], own_loop: asyncio.AbstractEventLoop | None = None) -> None:
-    """Gives every outcome to whoever waits for it; `own_loop` is the event loop of this thread."""
+    """Gives every outcome to the task that waits; `own_loop` is the event loop of this thread."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Outcome]] = {}
     for outcome in outcomes:
         loop = outcome[0].loop
@@ -693,7 +693,7 @@ def settle(outcomes: Iterable[Outcome], own_loop: asyncio.AbstractEventLoop | No
     for loop, group in by_loop.items():
         try:
             loop.call_soon_threadsafe(_answer, group)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: no task waits any more
             continue
 
 
