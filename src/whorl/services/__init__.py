@@ -1,1 +1,1 @@
-"""What people do with runs, whatever they use for it: start, steer, inspect, replay, forecast."""
+"""The operations on runs for all interfaces: start, steer, inspect, replay, forecast."""

@@ -1,9 +1,9 @@
-"""Backups of a store that is in use, and putting one in its place: both are checked before.
+"""Backs up a store that is in use, and restores a backup; both files are checked before.
 
-A store that is put in place is one of our own making, with rows of the other file. A run that was
-under way when a backup was made may have gone on since, and nobody knows how far. After a restore
-it is paused: going on repeats its calls, with the same idempotency keys, only when a person says
-so. Of what this user has not made, runs come as history that has ended, and nothing else.
+A restore creates a new store with the rows of the other file. A run that was running when the
+backup was made may have continued since. So a restore pauses it; if a person resumes it, Whorl
+repeats its calls with the same idempotency keys. If another user made the file, only its runs are
+copied, as history that has ended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.keys import Registry
 
 _UNDER_WAY = ("running", "interrupted")
-# What is taken of a store, whoever made it; and what only of one's own.
+# The tables that are copied from any store, and those that are copied only from the user's own.
 _HISTORY = (
     *("runs", "progress", "journal", "loops", "payloads", "payload_uses", "snapshots", "labels"),
     *("spending", "homes", "doubts"),
@@ -57,7 +57,7 @@ _ABOUT_BACKUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a backup holds; `under_way` are the runs that a restore has paused."""
+    """The sizes of a backup; `under_way` are the runs that a restore has paused."""
 
     file: str
     runs: int
@@ -71,7 +71,7 @@ class Copied:
 
 
 def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool = False) -> Copied:
-    """Writes a copy of a store, as it is at this moment, to a file of its own."""
+    """Writes a copy of a store's present state to a new file."""
     _check_overwritable(file, store.path, force=force)
     part, name = _part_beside(file), f"the backup {str(file)!r}"
     try:
@@ -92,7 +92,7 @@ def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool =
 
 
 def restore(file: Path, target: Path, registry: Registry, *, force: bool = False) -> Copied:
-    """Puts a backup in the place of a store, which is kept beside it."""
+    """Replaces a store by a backup; the old store is kept beside it."""
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"there is no backup {str(file)!r}", code="W902")
     if target.exists():
@@ -101,9 +101,9 @@ def restore(file: Path, target: Path, registry: Registry, *, force: bool = False
 
 
 def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copied:
-    """Puts a store of the user's own, with the same runs as history, in the place of another's.
+    """Replaces another user's store by a new one of this user, with the same runs as history.
 
-    A mirror is made again by whoever looks next.
+    The next command that reads a mirror makes it again.
     """
     with closing(SqliteStore(target, create=False, registry=registry)) as store:
         if not store.is_strange:
@@ -144,7 +144,7 @@ def _digest(file: Path) -> str:
 
 @contextmanager
 def _renamed(name: str, file: Path, advice: Mapping[str, str]) -> Iterator[None]:
-    """What is wrong with a file is said of what it stands for; advice by code, or for all."""
+    """Renames the file in errors; `advice` is the help by error code, or for all with ""."""
     try:
         yield
     except OSError as fault:
@@ -177,7 +177,7 @@ def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
 
 
 def _refuse_open(target: Path) -> None:
-    """What a process writes to a store that is put aside would be in no store any more."""
+    """Refuses if a process has the store open, since its later writes would be lost."""
     process = None
     # A store that cannot be opened is what a backup is for.
     with suppress(StoreError), closing(SqliteStore(target, create=False, is_strange=True)) as store:
@@ -189,9 +189,9 @@ def _refuse_open(target: Path) -> None:
 
 
 async def _stop_all(part: Path, *, is_whole: bool) -> tuple[RunId, ...]:
-    """Nothing that was under way goes on by itself: nobody knows what it has done since.
+    """Pauses the runs that were running, since it is unknown what they have done since.
 
-    Of a store that others have made, nothing goes on at all.
+    In a store that another user has made, cancels all runs that have not ended.
     """
     async with SqliteStore(part, create=False) as store:
         rows = [row for row in store.runs(limit=2**31) if row.status not in ENDED]
@@ -226,14 +226,14 @@ def _refuse_damaged(store: SqliteStore, name: str, advice: str) -> None:
 
 
 def _part_beside(file: Path) -> Path:
-    """Where a copy is written before it has its name, so that nobody takes half of one."""
+    """Returns a temporary name for a copy, so that no process reads an incomplete one."""
     return file.with_name(f".{file.name}.{os.getpid()}-{time.time_ns()}.part")
 
 
 def _put_aside(target: Path) -> str:
-    """Gives a store another name, with the log beside it that may hold its newest entries.
+    """Renames a store together with its log, which may hold its newest entries.
 
-    A log without a store would be added to whatever takes its place.
+    A log that is left behind would be merged into the next store of that name.
     """
     aside, kept = f"{target}.before-{time.strftime('%Y%m%d-%H%M%S')}", ""
     for ending in ("-shm", "-wal", ""):
@@ -244,7 +244,7 @@ def _put_aside(target: Path) -> str:
 
 
 def _remove(part: Path) -> None:
-    """Removes what is left of a copy, with the files that SQLite makes beside one to read it."""
+    """Removes an incomplete copy, with the files that SQLite makes beside it."""
     for ending in ("", "-shm", "-wal"):
         with suppress(FileNotFoundError):
             os.unlink(f"{part}{ending}")

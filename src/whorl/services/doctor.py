@@ -1,6 +1,6 @@
-"""Whether what the configuration names can be used: models, MCP servers, agents, tasks, keys.
+"""Checks that the configured models, MCP servers, agents, tasks and keys can be used.
 
-Each answer comes from the code that a run uses, so that both say the same.
+Each check calls the code that a run uses, so that both agree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Look: TypeAlias = "tuple[str, Awaitable[tuple[bool, str]]]"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     ok: bool
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
 
 async def configured(settings: Settings, known_tools: Path) -> list[Finding]:
-    """What was found; servers are started and asked, no model is. `known_tools` may be missing."""
+    """Runs all checks; starts and calls servers, but no model. `known_tools` may be missing."""
     from whorl.providers.registry import Providers
 
     providers = Providers(settings)
@@ -81,7 +81,7 @@ def _looks(settings: Settings, providers: Providers) -> Iterator[Look]:
 
 
 async def _model(settings: Settings, named: str) -> tuple[bool, str]:
-    """Who is asked, or who judges, where a file names no model."""
+    """Checks the default model or judge, for files that name no model."""
     from whorl.providers.models.client import choose_models
 
     [chosen] = choose_models(settings, {"model": named}).candidates
@@ -96,7 +96,7 @@ async def _provider(providers: Providers, name: str) -> tuple[bool, str]:
 
 
 async def _server(providers: Providers, server: ToolServer) -> tuple[bool, str]:
-    """Starts or asks the MCP server, and compares its tools with those that are allowed."""
+    """Starts or calls the MCP server, and compares its tools with the allowed ones."""
     async with asyncio.timeout(server.timeout_s):
         listed = [tool.name for tool in await providers.context.servers.tools(server.name, "")]
     for name in server.tools or ():

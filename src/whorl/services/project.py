@@ -1,4 +1,4 @@
-"""The project that a command works in: its folder, its configuration, its store, its workflows."""
+"""The project of a command: its folder, its configuration, its store, its workflows."""
 
 from __future__ import annotations
 
@@ -53,13 +53,12 @@ _CODE = regex(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Where a command works. `config` is the file with the settings, if there is one.
+    """The project of a command. `config` is the file with the settings, if there is one.
 
-    `table` stands for such a file where a program gives one. `is_own_word`: the person named the
+    `table` replaces such a file if a program passes one. `is_own_word`: the person named the
     configuration, or trusts it for this call. `trusts`: the folder's files may start runs by
-    themselves. `foreign` is the configuration that another system has in the folder. A store that
-    the person named has to be there when it is looked into; the project's own one is made by the
-    first run.
+    themselves. `foreign` is the configuration of another system in the folder. A store that the
+    person named has to exist before it is read; the first run creates the project's own store.
     """
 
     root: Path
@@ -73,7 +72,7 @@ class Project:
     trusts: bool = False
 
     def settings(self) -> Settings:
-        """The settings that count; of a file that nobody has trusted, without its rights."""
+        """Returns the settings; those of an untrusted file are without its rights."""
         from whorl.providers.settings.sections import settings_from
 
         configuration = self.configuration()
@@ -93,7 +92,7 @@ class Project:
         )
 
     def secrets(self) -> tuple[Secret, ...]:
-        """The operator's own, which nobody is shown; none where the settings cannot be read."""
+        """Returns the operator's secrets, or () if the settings cannot be read."""
         with suppress(UsageError):
             return self.settings().secrets()
         return ()
@@ -110,7 +109,7 @@ class Project:
         return replace(read, files=read.files.union(own))
 
     def read(self, file: str, workflow: str = "") -> Reading:
-        """Reads a workflow file; `workflow` is the name of one where it has several."""
+        """Reads a workflow file; `workflow` names one of several in the file."""
         from whorl.source.paths import open_file
 
         # Servers know it as if it were a file of the project.
@@ -121,7 +120,7 @@ class Project:
         return self.read_text(open_file(path), path, workflow)
 
     def _read_code(self, place: str) -> Reading:
-        """A workflow that is written in Python; it is imported where the operator permits it."""
+        """Reads a workflow written in Python; imports it if the operator permits it."""
         from whorl.dialects import Reading
         from whorl.providers.functions import import_function
         from whorl.providers.settings import line_below, with_entry
@@ -143,10 +142,10 @@ class Project:
         return Reading(built.ir, built.warnings, built.sources)
 
     def locate(self, file: str) -> str:
-        """The path of a workflow: the file itself, or the one that has this name in the project.
+        """Returns the path of a workflow: of the file, or of the project's workflow of this name.
 
-        Some systems call a workflow by the stem of its file, or by a name inside of it. Raises
-        UsageError where a name means several.
+        Some systems name a workflow by the stem of its file, or by a name inside it. Raises
+        UsageError if a name means several.
         """
         if os.path.isfile(file) or not file.strip() or not file.isprintable():
             return file
@@ -169,9 +168,9 @@ class Project:
         return file
 
     def find(self, name: str) -> str:
-        """The path of a workflow by `locate`, by its folder, its file's name or its own name.
+        """Returns the path of a workflow by `locate`, by its folder, file name or own name.
 
-        A folder means its only workflow. Raises UsageError where several are meant.
+        A folder means its only workflow. Raises UsageError if several match.
         """
         file = self.locate(name)
         is_folder = os.path.isdir(file)
@@ -204,7 +203,7 @@ class Project:
     def read_text(
         self, text: str, file: str, workflow: str = "", others: Mapping[str, str] | None = None
     ) -> Reading:
-        """Reads a text as if it stood in a file; `others` are texts beside it, not saved either."""
+        """Reads a text as if it were in a file; `others` are unsaved texts of other files."""
         from whorl.dialects import SourceFiles, read_workflow
         from whorl.dialects.files import UnsavedFiles
 
@@ -216,7 +215,7 @@ class Project:
         return read_workflow(text, file, files, limits=limits, workflow=workflow)
 
     def files(self, file: str) -> ProjectFiles:
-        """The files that a file may name: those of the project, or those beside one outside."""
+        """Returns the files that a file may name: the project's, or those beside it if outside."""
         from whorl.dialects import ProjectFiles
 
         try:
@@ -246,7 +245,7 @@ class Project:
         return texts
 
     def has_runs(self) -> bool:
-        """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
+        """Returns whether the store exists. Raises UsageError W902 if a named store does not."""
         self.check_store()
         if self.is_on_cluster:
             return True
@@ -255,9 +254,9 @@ class Project:
         return self.store.exists()
 
     def check_store(self, *names: str) -> None:
-        """Refuses a project's own store that is or has a link, which would lead writes elsewhere.
+        """Refuses a project's own store that is or has a symlink, since writes would leave it.
 
-        `names` are files further below that are about to be written. Raises StoreError R908.
+        `names` are files inside it that will be written. Raises StoreError R908.
         """
         folder = self.root / STORE_FOLDER
         if self.is_store_named or self.store.parent != folder:
@@ -276,7 +275,7 @@ class Project:
         return UsageError(words, help=advice, code="W902")
 
     def remove_workspaces(self, runs: Iterable[str]) -> None:
-        """Deletes the folders of runs that are deleted; a link there is left alone."""
+        """Deletes the folders of deleted runs; symlinks there are not touched."""
         import shutil
 
         from whorl.ir.values import workspace_of
@@ -289,7 +288,7 @@ class Project:
 
     @property
     def is_on_cluster(self) -> bool:
-        """Whether others drive the runs: what is read here is a mirror of them."""
+        """Returns whether a cluster drives the runs, so that a mirror of them is read here."""
         from whorl.providers.settings.sections import chosen_kind
 
         # Runs can be looked at where the configuration cannot be read.
@@ -299,10 +298,10 @@ class Project:
 
     @property
     def home(self) -> str:
-        """Whose runs of a store are its own: its folder and its configuration, a line each.
+        """Identifies the project's runs in a store: its folder and its configuration, a line each.
 
-        The folder is that of its whorl.toml. It is left out of its own store, which moves with it,
-        and only a configuration of another name is told.
+        The folder is that of its whorl.toml, or "" in its own store, which moves with the folder.
+        The configuration is named only if its file has another name.
         """
         config = "" if self.config is None else os.path.realpath(self.config)
         folder, name = os.path.split(config)
@@ -314,13 +313,13 @@ class Project:
 
     @property
     def mirror(self) -> Path:
-        """What is read of runs that others drive."""
+        """The file of the mirror of a cluster's runs."""
         return self.store.with_suffix(MIRROR_SUFFIX)
 
     def open_store(self, *, create: bool = False) -> SqliteStore:
-        """The store; without `create`, one that is not there has no runs to speak of.
+        """Opens the store; without `create`, raises UsageError if it does not exist.
 
-        One that the user has not made can be looked at, and nothing else: raises UsageError W908.
+        A store that the user has not made can only be read: with `create`, raises UsageError W908.
         """
         from whorl.runtimes.sqlite import SqliteStore
         from whorl.runtimes.sqlite.faults import strange
@@ -346,7 +345,7 @@ class Project:
         return store
 
     def registry_of(self, path: Path) -> Registry:
-        """What tells whether the user has made a store."""
+        """Returns the registry of the stores that the user has made."""
         from whorl.runtimes.journal.keys import HOME, registry_from
 
         # A relative path names another store in each folder that one enters.
@@ -360,7 +359,7 @@ def _is_called(workflow: Workflow, name: str) -> bool:
 
 
 def is_code(place: str) -> bool:
-    """Whether it reads like a workflow that is written in Python; a file may be named so, too."""
+    """Returns whether a name looks like a Python workflow; a file may also have such a name."""
     return _CODE.fullmatch(place) is not None
 
 
@@ -373,9 +372,9 @@ def find_project(
     is_checked: bool = True,
     trusts: bool = False,
 ) -> Project:
-    """The project around a folder; `is_checked`: its configuration has to be there.
+    """Returns the project around a folder; `is_checked`: its configuration must exist.
 
-    `trusts`: the whorl.toml that is found there counts for this call.
+    `trusts`: the whorl.toml that is found there is trusted for this call.
     """
     current = (folder or Path.cwd()).resolve()
     around = (current, *current.parents)
@@ -414,7 +413,7 @@ def find_project(
 
 
 def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:
-    """Whether another system has a project here; what it keeps in the home folder is none."""
+    """Returns whether another system has a project here, but not in the home folder."""
     is_home = str(folder) == environment.get("HOME")
     return not is_home and any(is_marked(folder, mark) for mark in marks())
 
@@ -437,7 +436,7 @@ _SYNTAX = frozenset({"W001", "W002", "W003"})
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A workflow file, with those that it `included`; of mistakes their number and the first."""
+    """A workflow file and the files that it `included`; the number of mistakes, and the first."""
 
     file: str
     workflow: Workflow | None = None
@@ -450,7 +449,7 @@ class Listed:
 
 @dataclass(eq=False)
 class Catalogue:
-    """The workflow files below a project's folder, and its `programs`: workflows in Python."""
+    """The workflow files in a project's folder, and its `programs`: workflows in Python."""
 
     project: Project
     programs: Sequence[str] = ()
@@ -477,7 +476,7 @@ class Catalogue:
         return [listed for _, each in files.values() for listed in each]
 
     def named(self, name: str) -> Listed:
-        """The workflow of that name; raises UsageError W902 for none, W903 for several."""
+        """Returns the workflow of a name; raises UsageError W902 for none, W903 for several."""
         listed = [each for each in self.listed() if each.workflow is not None]
         found = [each for each in listed if each.workflow and _is_called(each.workflow, name)]
         if len(found) == 1:
@@ -488,7 +487,7 @@ class Catalogue:
         raise UsageError(f"there is no workflow {name[:80]!r}", code="W902")
 
     def reads(self) -> list[str]:
-        """The files that the workflows name, or words where a value decides."""
+        """Returns the files that the workflows name, or words if a value decides the name."""
         from whorl.services.files.forecasting import effects_of
 
         settings, listed = self.project.settings(), self.listed()
@@ -513,13 +512,13 @@ class Catalogue:
 
 
 def is_other(fault: InvalidWorkflow, name: str) -> bool:
-    """Whether a file below a folder is probably no workflow; W018: it is of no dialect."""
+    """Returns whether a file is probably not a workflow; W018: no dialect recognises it."""
     codes = {diagnostic.code for diagnostic in fault.diagnostics}
     return "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1)
 
 
 def candidates(root: str, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[tuple[str, Stamp]]:
-    """Files that may be workflows, with what tells whether they have changed."""
+    """Yields files that may be workflows, with a stamp that changes if they change."""
     files = folders = 0
     waiting = deque([(root, 0)])
     while waiting and files < FILES_MAX and folders < FOLDERS_MAX:

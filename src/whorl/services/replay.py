@@ -1,7 +1,7 @@
-"""Runs without any calls: recorded replies played to a changed workflow, or invented ones.
+"""Runs workflows without calls: with recorded replies, or with invented ones.
 
-Replies are found by address. A call whose inputs have changed is told with both versions and gets
-the reply that was recorded; a call that was never recorded is a miss, and misses are failures.
+Replies are found by address. A call with changed inputs is reported with both versions, and gets
+the recorded reply. A call that was never recorded is a miss, and misses are failures.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ DECISIONS_MAX = 1_000
 
 @dataclass(slots=True)
 class Cassette:
-    """What a run was given, what its calls were asked and answered, and what it came to."""
+    """The recording of a run: its inputs, the requests and replies of its calls, its result."""
 
     workflow: str
     input: dict[str, Json]
@@ -145,7 +145,7 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
 
 
 def _raise_limits(cassette: Cassette, body: dict[str, Any]) -> None:
-    """A run goes on with more than it was started with: so does who plays it."""
+    """Raises the limits of a cassette as a resume of its run did."""
     limits = cassette.options.get("limits")
     if isinstance(limits, dict):
         more = {name: amount_in(limits[name]) + amount_in(body.get(name)) for name in limits}
@@ -155,7 +155,7 @@ def _raise_limits(cassette: Cassette, body: dict[str, Any]) -> None:
 def _last_round(
     calls: dict[str, dict[str, Json]], rounds: dict[str, int]
 ) -> dict[str, dict[str, Json]]:
-    """What was asked again after a resume takes the places of what had failed before it."""
+    """Replaces calls that failed before a resume by the calls that repeated them."""
     attempts: dict[str, list[str]] = {}
     for address in calls:
         attempts.setdefault(_first_attempt(address), []).append(address)
@@ -172,7 +172,7 @@ def _first_attempt(address: str) -> str:
 
 
 def _recorded(store: SqliteStore, run: RunId, event: Event) -> Json:
-    """The reply of a call; of one that nobody is shown only its shape, so that it can be played."""
+    """Returns the reply of a call; for a secure reply, only its shape, so that it can be played."""
     value = shown(event).get("value")
     if event.body.get(MARK) is not True:
         return value
@@ -183,14 +183,14 @@ def _recorded(store: SqliteStore, run: RunId, event: Event) -> Json:
 
 
 def steered(store: SqliteStore, run: RunId) -> str:
-    """How a person steered a run, so that its file alone does not give it again; or nothing."""
+    """Returns how a person steered a run, so that its file cannot reproduce it, or ""."""
     asked = store.read(run, limit=1, kinds=frozenset(_STEERING))
     return next((_STEERING[entry.event.kind] for entry in asked), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A call that is asked something else than was recorded."""
+    """A call with other inputs than were recorded."""
 
     address: str
     before: Json
@@ -199,7 +199,7 @@ class Change:
 
 @dataclass(slots=True)
 class Replayed:
-    """How a replay differs from its cassette; empty lists mean that it does not."""
+    """The differences of a replay from its cassette; empty lists mean no difference."""
 
     result: dict[str, Json]
     recorded: dict[str, Json]
@@ -213,7 +213,7 @@ class Replayed:
 
 
 class OneKind:
-    """Implements `Workers` with one kind for every task; the journal looks as if it were real."""
+    """Implements `Workers` with one kind for all tasks; the journal looks like a real one."""
 
     def __init__(self, kind: TaskKind) -> None:
         self._kind = kind
@@ -251,7 +251,7 @@ def simulate(
 
 
 class Playing:
-    """Answers every task with the reply that a cassette has for its address."""
+    """Answers every task with the cassette's reply for its address."""
 
     effect: Effect = "outside"
 
@@ -263,7 +263,7 @@ class Playing:
         self.played: set[str] = set()
 
     def estimate(self, request: Request) -> Estimate:
-        """What was reserved, so that a budget ends the replay where it ended the run."""
+        """Returns the reserved amount, so that a budget ends the replay where it ended the run."""
         call: dict[str, Any] = self.cassette.calls.get(request.address) or {}
         amounts, cap, at_worst = (call.get(name) or {} for name in ("reserve", "cap", "at_worst"))
         return Estimate(
@@ -279,7 +279,7 @@ class Playing:
             message = f"no reply was recorded for {request.address!r}"
             raise ProviderError(message, code="P112")
         self.played.add(request.address)
-        # In virtual time; only where somebody wants to know what a time limit does.
+        # In virtual time; only to show the effect of a time limit.
         await asyncio.sleep(float(call.get("seconds") or 0))
         asked: Json = request.inputs
         if self._redaction is not None:
@@ -308,7 +308,7 @@ class Playing:
 def replay(
     workflow: Workflow, cassette: Cassette, given: dict[str, Json] | None = None
 ) -> Replayed:
-    """Plays a recording to a workflow; its secrets are `given`, or else what stands for them."""
+    """Plays a recording to a workflow; its secrets are `given`, or else placeholders."""
     whole = cassette.input | (given or {})
     player = Playing(cassette, redaction_of(secrets_of(workflow, whole)))
     runtime = SimulatedRuntime(OneKind(player))
@@ -347,7 +347,7 @@ _INVENTED: dict[str, Json] = {
 
 
 class _Inventing:
-    """Answers every task at once, with a value of the right type, or with what files hold."""
+    """Answers every task at once, with a value of the right type or the content of files."""
 
     effect: Effect = "outside"
 
@@ -394,7 +394,7 @@ def rehearse(
     watcher: Watcher | None = None,
     read: Callable[[Request], Json] | None = None,
 ) -> dict[str, Json]:
-    """How a run would go with invented answers; `read` gives what files of the project hold."""
+    """Runs a workflow with invented answers; `read` returns the content of project files."""
     workflow = with_all_nodes(workflow, _exemplary)
     runtime = SimulatedRuntime(OneKind(_Inventing(workflow, start.iterations, read)))
     given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
@@ -405,14 +405,14 @@ def rehearse(
 
 
 def _exemplary(node: Node) -> Node:
-    """What a task usually gives is what is invented for it."""
+    """Returns a node; a task without a type of output gets that of its example."""
     if isinstance(node, Task) and node.returns is None:
         return replace(node, returns=node.example)
     return node
 
 
 def invent(schema: Any, name: str = "value", depth: int = 0) -> Json:
-    """A value that fits a JSON Schema, as far as a guess goes."""
+    """Returns a value that probably fits a JSON Schema."""
     if not isinstance(schema, dict) or depth > _DEPTH_MAX:
         return f"(invented {name})"
     for word in ("const", "default"):

@@ -1,7 +1,7 @@
-"""Driving runs in the background, and bringing requests to them.
+"""Drives runs in the background, and delivers requests to them.
 
-Requests to one run are carried out one after the other, each until it stands in the journal: so of
-two that exclude each other the second one is refused.
+Requests to one run are handled one after the other, each until it is in the journal. So if two
+requests exclude each other, the second is refused.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ log = logging.getLogger("whorl")
 
 @dataclass(eq=False)
 class Driving:
-    """Drives runs in the background; `left` is told of each that is not driven any more.
+    """Drives runs in the background; calls `left` for each run that it no longer drives.
 
-    Unless somebody else does it for all runs of the store, it lets those that it drove go on when
-    the time is over that a person was given to decide (`has_alarms`). `check` refuses to go on
-    with a run that would fail for what is missing here.
+    With `has_alarms` it resumes the runs that it drove when the time for a person's decision is
+    over; in a server, `Upkeep` does this. `check` refuses to resume a run that would fail because
+    something is missing here.
     """
 
     runtime: Runtime
@@ -65,7 +65,7 @@ class Driving:
 
     @property
     def count(self) -> int:
-        """How many runs are driven here."""
+        """The number of runs that are driven here."""
         return len(self._tasks)
 
     def is_driven(self, run: RunId) -> bool:
@@ -85,10 +85,10 @@ class Driving:
         return task
 
     async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None = None) -> None:
-        """Carries a request out: `make` looks at the run as it is and says what is asked.
+        """Delivers the request that `make` creates from the present state of the run.
 
-        Returns once the request stands in the journal, or its owner has it in its inbox. Raises
-        UsageError where the run as it is has something against it.
+        Returns when the request is in the journal or in the inbox of the run's owner. Raises
+        UsageError if the run refuses it in its present state.
         """
         async with self._locks.setdefault(run, asyncio.Lock()):
             await self._bring(run, await asyncio.to_thread(self._made, run, make, seen))
@@ -109,7 +109,7 @@ class Driving:
                 self._raise(run, task)
 
     async def take_up(self, run: RunId) -> None:
-        """Drives a run that nobody drives, unless it is paused or has ended."""
+        """Resumes a run that no process drives, unless it is paused or has ended."""
         if run in self._tasks:
             return
         self.runtime.check(())
@@ -124,18 +124,18 @@ class Driving:
         try:
             await self.go_on(run)
         except (UsageError, StoreError):
-            # Whoever takes it up at the same time goes on with it as well.
+            # If another process has just taken the run, that one resumes it.
             if self.runtime.store.run(run).status == "interrupted":
                 raise
 
     async def settled(self, run: RunId) -> RunRow:
-        """Waits until nobody drives the run; gives its row. Raises what kept this from driving."""
+        """Waits until no process drives the run; returns its row. Raises the error of its drive."""
         store = self.runtime.store
         while True:
             task = self._tasks.get(run)
             if task is not None:
                 await asyncio.wait({task})
-                # Whoever is told of its end has a turn.
+                # The callbacks of its end get a turn.
                 await asyncio.sleep(0)
                 continue
             row = store.run(run)
@@ -147,7 +147,7 @@ class Driving:
                 continue
 
     async def drain(self, seconds: float) -> None:
-        """Lets calls that are under way end, for so long; nothing new begins, in no run."""
+        """Starts no new calls, and waits up to `seconds` for the open calls to end."""
         self._closing = True
         calls = self.runtime.drain()
         if calls and seconds:
@@ -165,9 +165,9 @@ class Driving:
         await asyncio.gather(*alarms, return_exceptions=True)
 
     def _made(self, run: RunId, make: Callable[[], Event], seen: int | None) -> Event:
-        """The request, unless it comes too late, or the run has something against it.
+        """Returns the request; raises UsageError if it is outdated or the run refuses it.
 
-        Whoever drives the run may not have heard yet of a request that stands in the journal.
+        The driver of the run may not know yet of a request that is in the journal.
         """
         store = self.runtime.store
         for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
@@ -186,17 +186,17 @@ class Driving:
         before = store.run(run).last_seq
         wanted = _named(event)
         task = await self._hand_over(run, event)
-        # Turns of the event loop are counted, not time: whoever holds it up holds up the driver.
+        # Counts turns of the event loop, not time: a blocked loop also blocks the driver.
         for _ in range(round(PATIENCE_S / POLL_S)):
             is_left = store.run(run).status != "running" if task is None else task.done()
             later = (entry.event for entry in store.read(run, after=before))
             if any(_named(e) == wanted for e in later):
                 return
             if is_left:
-                # Whoever drove it had ended before the request came; it is carried out once.
+                # Its driver had ended before the request came; it is carried out once.
                 if not _is_lost(task):
                     self._raise(run, task)
-                # In the inbox it is there for whoever drives next.
+                # If it is in the inbox, the next driver takes it.
                 is_posted = any(_named(posted.event) == wanted for posted in store.inbox(run))
                 task = await self._hand_over(run, *(() if is_posted else (event,)))
             await asyncio.sleep(POLL_S)
@@ -204,7 +204,7 @@ class Driving:
             raise StoreError(f"run {run} was asked {event.kind!r}, which cannot be written yet")
 
     async def _hand_over(self, run: RunId, *requests: Event) -> asyncio.Task[str] | None:
-        """Gives a request to whoever drives the run; None: another process, by its inbox."""
+        """Gives requests to the run's driver; None if another process gets them by its inbox."""
         if requests and await self.runtime.request(run, *requests):
             return self._tasks.get(run)
         if self._closing:
@@ -235,9 +235,9 @@ class Driving:
         return status
 
     async def _has_turn(self, run: RunId) -> bool:
-        """Takes a place for a run among those of its workflow that run at once.
+        """Takes a place for a run within its workflow's limit of concurrent runs.
 
-        Where nobody else looks after the runs of the store, it is waited for.
+        If no server looks after the runs of the store, waits for the place.
         """
         store = self.runtime.store
         while store.is_queued(run) and not await store.admit(run):
@@ -247,7 +247,7 @@ class Driving:
         return True
 
     async def _wake_later(self, run: RunId) -> None:
-        """A person may have been given a time to decide: the run goes on when it is over."""
+        """Resumes a waiting run when the time for a person's decision is over."""
         store = self.runtime.store
         try:
             due = store.run(run).due
@@ -268,7 +268,7 @@ class Driving:
         is_lost = _is_lost(task)
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
-            # A store that cannot be written is told of once, by whoever looks after the runs.
+            # The upkeep of runs reports a store that cannot be written, once.
             is_usual = is_lost or (isinstance(fault, StoreError) and fault.code == "R900")
             log.log(logging.INFO if is_usual else logging.ERROR, "run %s is left: %s", run, words)
             self._faults[run] = fault
@@ -276,7 +276,7 @@ class Driving:
                 del self._faults[next(iter(self._faults))]
 
     def _raise(self, run: RunId, task: asyncio.Task[str] | None) -> None:
-        """Tells the one who asked why the run cannot be driven; nobody else has to hear of it."""
+        """Raises to the caller why the run cannot be driven, and forgets the error."""
         fault = None if task is None else task.exception()
         if fault is not None:
             self._faults.pop(run, None)
@@ -286,11 +286,11 @@ class Driving:
 
 
 def _is_lost(task: asyncio.Task[str] | None) -> bool:
-    """Whether a run could not be driven because another process has just taken it."""
+    """Returns whether a run could not be driven because another process has just taken it."""
     fault = None if task is None or task.cancelled() else task.exception()
     return isinstance(fault, StoreError) and fault.code == "R902"
 
 
 def _named(event: Event) -> tuple[str, str, Json]:
-    """What tells a request from all others: its name, or else its time."""
+    """Returns the identity of a request: its name, or else its time."""
     return event.kind, event.address, event.body.get("request") or event.at

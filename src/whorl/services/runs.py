@@ -1,4 +1,4 @@
-"""The runs of a project: the runtime with all who look on, and which run is meant."""
+"""The runs of a project: opens the runtime with its watchers, and finds runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
-# Where the next server will be, unless somebody says otherwise.
+# The default address of the next server.
 USUAL_URL = "http://127.0.0.1:7411"
 _STREAMS_MAX = 10_000
 QUEUED_S = 0.5
@@ -55,9 +55,9 @@ async def open_runtime(
     watcher: Watcher | None = None,
     is_watched: Callable[[RunId], bool] = lambda run: True,
 ) -> AsyncIterator[Runtime]:
-    """The runtime of a project; `origin` is who starts runs in it (see `NewRun`).
+    """Opens the runtime of a project; `origin` is who starts runs in it (see `NewRun`).
 
-    `is_watched` tells of which runs the watcher wants what their tasks stream, where it costs.
+    `is_watched` says whether the watcher wants the streamed text of a run, if that is costly.
     """
     from whorl.providers.tools.tool_cache import FILE_NAME, KnownTools
     from whorl.runtimes.local import LocalRuntime
@@ -120,7 +120,7 @@ async def open_runtime(
 
 
 async def keep_to(retention: Retention, project: Project, store: SqliteStore) -> None:
-    """Deletes by itself what the operator does not want to keep, a few runs at a time."""
+    """Keeps to the operator's retention limits: deletes runs, a few at a time."""
     while True:
         try:
             gone = await store.retire(retention, RETIRED_AT_ONCE)
@@ -148,7 +148,7 @@ class ProviderWorkers:
 
 @dataclass(slots=True, eq=False)
 class RedactedWatchers:
-    """Stands before watchers; what the journal tells has been cleared of secrets already."""
+    """Removes secrets from streamed text before watchers get it; entries have none."""
 
     watchers: Sequence[Watcher]
     secrets: Sequence[Secret]
@@ -180,9 +180,9 @@ class RedactedWatchers:
 
 
 def find_run(store: SqliteStore, text: str) -> RunId:
-    """The run that a person means: by its key, its id, the beginning of one, or `last`.
+    """Returns the run of a key, an id, the beginning of an id, or `last`.
 
-    Raises UsageError W902, or W903 where it may be several.
+    Raises UsageError W902, or W903 if several match.
     """
     keyed = store.keyed(text) if text else None
     return store.resolve(text) if keyed is None else keyed
@@ -191,7 +191,7 @@ def find_run(store: SqliteStore, text: str) -> RunId:
 def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> None:
     """Refuses a key whose run was started with other files or inputs: it is another request.
 
-    With the `name` of its workflow, a request is the same also where files have changed since.
+    With the `name` of its workflow, a request is the same even if files have changed since.
     """
     row = store.run(run)
     workflow = from_json(store.workflow(run))
@@ -219,7 +219,7 @@ def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> N
 
 
 def changed_file(store: SqliteStore, run: RunId) -> str:
-    """The path of a file that is not any more as the run knows it; none where nobody can tell."""
+    """Returns the path of the first file that changed since the run began, or "" if unknown."""
     file, kept = Path(store.run(run).file), store.sources(run)
     if any(HIDDEN in text for text in kept.values()):
         return ""
@@ -246,7 +246,7 @@ def changed_file(store: SqliteStore, run: RunId) -> str:
 
 
 def one_of_several(store: SqliteStore, run: RunId) -> str:
-    """The name of a run's workflow, where its file has several now and needs to be told which."""
+    """Returns the name of a run's workflow if its file has several now, or else ""."""
     from whorl.dialects import read_workflow
 
     row = store.run(run)
@@ -260,6 +260,6 @@ def one_of_several(store: SqliteStore, run: RunId) -> str:
 
 
 def is_running(run: RunId) -> UsageError:
-    """What all but one are told who go on with the same run at the same time."""
+    """Returns the error for a resume of a run that is already running."""
     words, advice = f"run {run} is running already", f"watch it with `whorl watch {run}`"
     return UsageError(words, help=advice, code="W905")

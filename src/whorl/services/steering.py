@@ -1,4 +1,4 @@
-"""What a person asks of a run, made ready: which place is meant, what it needs to go on."""
+"""Prepares the requests of people to runs: finds their place, and checks what a resume needs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> Event:
-    """A request, made now; its name tells it from others, so that it is carried out once."""
+    """Returns a request with a unique name, so that it is carried out once."""
     return Event(kind, address, time.time(), {"request": os.urandom(16).hex(), **(body or {})})
 
 
@@ -83,7 +83,7 @@ def decided(
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What a person made of the value that a question shows; of a loop, results by their names."""
+    """A person's edits of the value that a question shows; for a loop, its results by name."""
 
     value: Json
 
@@ -106,7 +106,7 @@ def _checked_edits(gate: Gate, value: Json) -> Json:
 
 
 def called(store: SqliteStore, run: RunId, at: str, value: Json) -> Event:
-    """The call that a task of a run waits for, with what was sent."""
+    """Returns the event of a call that a task waits for, with the data that was sent."""
     gate = _chosen_gate(store, run, at)
     if gate.reason != "call":
         raise UsageError(f"{at[:80]!r} of run {run} does not wait for a call")
@@ -115,7 +115,7 @@ def called(store: SqliteStore, run: RunId, at: str, value: Json) -> Event:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """What is added to the budgets of a run or of a loop."""
+    """The amounts that are added to the budgets of a run or a loop."""
 
     cost_usd: float | None = None
     tokens: int | None = None
@@ -152,7 +152,7 @@ def cancelled(feedback: str = "") -> Event:
 
 
 def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
-    """The address of the loop that is meant; without `at`, the only one that it can be."""
+    """Returns the address of the loop at `at`; without `at`, of the only loop that it can be."""
     machine = fold(store, run).machine
     open_ones = [str(f["address"]) for f in machine.frames.values() if f["kind"] == "loop"]
     wanted = ""
@@ -166,7 +166,7 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
 
 
 def accepted(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
-    """The loop that is meant ends with the result of an iteration."""
+    """Returns the request to end a loop with the result of an iteration."""
     loop = loop_at(store, run, at)
     frame: Any = results.loop_frame(fold(store, run).machine, loop)
     if frame.get("accepted_number") == number:
@@ -185,7 +185,7 @@ def accepted(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
 
 
 def stopped(store: SqliteStore, run: RunId, at: str) -> Event:
-    """No iteration of the loop that is meant begins after the one that is under way."""
+    """Returns the request to stop a loop after the running iteration."""
     return asked("run.accepted", {"at": loop_at(store, run, at)})
 
 
@@ -210,7 +210,7 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
 
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
-    """The newest answer to what is asked at a place, or anywhere."""
+    """Returns the newest answer to a question at a place, or anywhere."""
     for request in reversed(results.requests_of(store, run)):
         if request.kind == "gate.decided" and at.partition("/:")[0] in ("", request.place):
             verb = "approved" if request.body.get("approved") else "rejected"
@@ -222,13 +222,13 @@ def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
 
 
 def program_of(store: SqliteStore, run: RunId) -> str:
-    """The program of a run, as `module:name`; nothing where it was read from a file."""
+    """Returns the program of a run, as `module:name`, or "" if it was read from a file."""
     place = PurePath(store.run(run).file).name
     return place if ":" in place else ""
 
 
 def is_lacking(store: SqliteStore, providers: Providers, run: RunId) -> bool:
-    """Whether functions of a run are not here."""
+    """Returns whether functions of a run are missing here."""
     missing = unknown_names(workflow_of(store, run), providers)
     return any(unknown.code == "P114" for unknown in missing)
 
@@ -236,9 +236,9 @@ def is_lacking(store: SqliteStore, providers: Providers, run: RunId) -> bool:
 def check_drivable(
     store: SqliteStore, providers: Providers, run: RunId, requests: Sequence[Event] = ()
 ) -> None:
-    """Refuses to go on with a run that needs what is missing here: it would fail for that.
+    """Refuses to resume a run that would fail because something is missing here.
 
-    It can still be paused and cancelled. On a cluster others drive it.
+    It can still be paused and cancelled. On a cluster, the workers drive it.
     """
     is_ending = bool(requests) and all(event.kind in ENDING for event in requests)
     if providers.settings.runtime.kind != "local" or is_ending:
@@ -255,7 +255,7 @@ def check_drivable(
 
 
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:
-    """Refuses to go on with a run whose functions a command may not import; says what to do."""
+    """Refuses to resume a run whose functions a command may not import; says what to do."""
     place = program_of(store, run)
     if place and is_lacking(store, providers, run):
         words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
@@ -267,9 +267,9 @@ def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> Non
 
 
 def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Workflow:
-    """The workflow with another model or prompt in steps that ask, by their paths or names.
+    """Returns the workflow with another model or prompt in model steps, by paths or names.
 
-    An empty name means every step, also those of the workflows that it calls.
+    An empty name means every step, also in the workflows that it calls.
     """
     asking = {p: n for p, n in walk(workflow.body) if isinstance(n, Task) and n.kind == "ask"}
     everywhere = steps.get("", {})
@@ -297,14 +297,14 @@ def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Wo
 
 
 def chosen_steps(store: SqliteStore, run: RunId) -> dict[str, dict[str, str]]:
-    """The models and prompts that a person chose for the steps of a run when it was started."""
+    """Returns the models and prompts that a person chose for steps when starting a run."""
     kinds = frozenset({"run.started", "run.forked"})
     chosen: Any = [entry.event.body.get("steps") for entry in store.read(run, kinds=kinds)]
     return dict(chosen[-1] or {}) if chosen else {}
 
 
 def _rewritten(written: Value | None, text: str) -> Value:
-    """Another text in the place of one, in the same syntax."""
+    """Returns a replacement of a text, in the same syntax."""
     if not isinstance(written, Expression):
         if "{{" not in text:
             return Constant(text)
@@ -320,9 +320,9 @@ def _rewritten(written: Value | None, text: str) -> Value:
 async def new_fork(
     runtime: Runtime, providers: Providers, source: RunId, fork: Fork
 ) -> tuple[RunId, bool]:
-    """Makes a run that redoes an iteration of another one; whoever asks for it drives it.
+    """Makes a run that redoes an iteration of another run; the caller drives it.
 
-    False: a run with the fork's key exists already.
+    Returns False if a run with the fork's key exists.
     """
     store = runtime.store
     fork = await asyncio.to_thread(_checked_fork, store, providers, source, fork)
@@ -348,7 +348,7 @@ def _check_key(store: SqliteStore, run: RunId, source: RunId, fork: Fork) -> Non
 
 
 def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> Fork:
-    """The fork with the iteration that its address names or lies in."""
+    """Returns the fork with the iteration at or around its address."""
     check_unmocked(store, source)
     workflow = fork.workflow or workflow_of(store, source)
     loop, number = _iteration_meant(store, source, fork.at)

@@ -1,1 +1,1 @@
-"""Where settings come from, and whether a folder may have rights."""
+"""The sources of settings, and the trust in folders."""

@@ -1,8 +1,8 @@
-"""Configurations of other systems, read as they are: their files, and the variables they name.
+"""Reads the configurations of other systems: their files, and the variables they name.
 
-A file of the folder decides most variables, and a person has to see what they stand for. Those of
-the person's own environment are shown by name: what they hold may be a secret. Only where they
-decide about an address or a program is it shown, and another one is asked about again.
+A file of the folder sets most variables, and Whorl shows their values before a person trusts them.
+Variables of the user's environment are shown by name, since their values may be secret. A value
+is shown only if it sets an address or a program; if it changes, Whorl asks again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Table: TypeAlias = "dict[str, object]"
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A configuration of another system: its sections, and all that they were read from."""
+    """A configuration of another system: its sections, and the files that they come from."""
 
     path: Path
     sections: Sections
@@ -50,7 +50,7 @@ class Foreign:
 
 
 def find_foreign(folder: Path) -> Path | None:
-    """The configuration of another system in a folder."""
+    """Returns the configuration of another system in a folder, or None."""
     for mark in marks():
         if mark.sections and is_marked(folder, mark):
             return folder / mark.name
@@ -58,12 +58,12 @@ def find_foreign(folder: Path) -> Path | None:
 
 
 def marks() -> Iterator[Mark]:
-    """What projects of other systems are known by."""
+    """Yields the files or folders that mark projects of other systems."""
     return (mark for each in formats() for mark in each.marks)
 
 
 def is_marked(folder: Path, mark: Mark) -> bool:
-    """Whether a file or folder is there, and begins as one that is meant."""
+    """Returns whether a mark exists in a folder, with the expected beginning."""
     path = folder / mark.name
     if not mark.pattern:
         return path.exists()
@@ -74,7 +74,7 @@ def is_marked(folder: Path, mark: Mark) -> bool:
 
 
 def read_foreign(path: Path) -> Foreign:
-    """Raises UsageError W901."""
+    """Reads a configuration of another system. Raises UsageError W901."""
     mark = next(mark for mark in marks() if mark.sections)
     files = _Files(path.parent, path.name)
     sections = cast("ReadSections", load_reference(mark.sections))(files)
@@ -88,7 +88,7 @@ def read_foreign(path: Path) -> Foreign:
 
 @dataclass(slots=True)
 class _Files:
-    """Implements `ConfigurationFiles` in a folder; what lies outside of it is refused."""
+    """Implements `ConfigurationFiles` in a folder; paths outside of it are refused."""
 
     root: Path
     name: str
@@ -117,7 +117,7 @@ class _Files:
             raise UsageError(f"{path}: is not UTF-8", code="W901") from error
 
     def places(self) -> Iterator[Path]:
-        """The files that there are, and the folders of this one that lead to them."""
+        """Yields the existing files, and the folders that lead to them."""
         names = {"/".join(parts[:end]) for parts in map(_parts, self.found) for end in _ends(parts)}
         return (self.root / name for name in sorted(names))
 
@@ -156,9 +156,9 @@ def _ends(parts: list[str]) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """Sections as they count, and as they are shown.
+    """Sections with their values, and as they are shown.
 
-    `decided` is what the environment says about addresses and programs.
+    `decided` is the part of the environment that sets addresses and programs.
     """
 
     table: Table
@@ -167,7 +167,7 @@ class Expanded:
 
 
 def expand(sections: Table, own: Mapping[str, str], environment: Mapping[str, str]) -> Expanded:
-    """The sections with the values of their variables; `own` are those that they bring."""
+    """Returns the sections with the values of variables; `own` are those of the folder."""
     reading = _Reading(own, environment)
     table, shown = dict(sections), dict(sections)
     for section, make in (("providers", reading.provider), ("mcp", reading.server)):
@@ -186,15 +186,15 @@ def expand(sections: Table, own: Mapping[str, str], environment: Mapping[str, st
 
 
 def bring(table: Table, own: Mapping[str, str], *, is_shown: bool = False) -> Table:
-    """A table whose `env:NAME` mean the variables that the folder brings, where it brings them.
+    """Returns a table whose `env:NAME` refer to variables of the folder, if the folder sets them.
 
-    They get names that no variable of an environment has, so that they decide about nothing else.
+    These variables are renamed to names that no environment has, so that nothing else reads them.
     """
     return {name: _brought(name, value, own, is_shown=is_shown) for name, value in table.items()}
 
 
 def brought(own: Mapping[str, str]) -> dict[str, str]:
-    """The variables by the names that `bring` gives them."""
+    """Returns the variables by their names from `bring`."""
     return {f"{BROUGHT}{name}": text for name, text in own.items()}
 
 
@@ -232,7 +232,7 @@ class _Reading:
         made = entry | {"base_url": counts}
         missing = self._missing(url)
         if missing:
-            # Whoever asks it is told which variable is not set.
+            # A call of it fails with the name of the variable.
             made |= {"base_url": "https://address.invalid", "api_key": f"{_REFERENCE}{missing}"}
         return made, self._with_names(entry | {"base_url": seen})
 
@@ -252,7 +252,7 @@ class _Reading:
         return entry | made, self._with_names(entry | shown)
 
     def program(self, text: str) -> tuple[str, str]:
-        """What is started; a variable that is not set stays, so that its name is told."""
+        """Returns the program; the name of an unset variable stays in it, so that it is shown."""
         both = self._both(text, is_place=True)
         return (text, text) if self._missing(text) else both
 
@@ -260,7 +260,7 @@ class _Reading:
         return shown | {YOURS: sorted(self.yours)} if self.yours else shown
 
     def _both(self, text: str, *, is_place: bool = False) -> tuple[str, str]:
-        """A text as it counts, and as it is shown."""
+        """Returns a text with its values, and as it is shown."""
         if text.startswith(_REFERENCE):
             return text, text
 
@@ -287,7 +287,7 @@ class _Reading:
         return self.own.get(name, "") or self.environment.get(name, "")
 
     def _missing(self, text: str) -> str:
-        """The first variable in a text that has neither a value nor a default."""
+        """Returns the first variable in a text that has neither a value nor a default."""
         for found in _VARIABLE.finditer(text):
             name = found[1] or found[3]
             if not self._value(name) and found[2] is None:

@@ -1,7 +1,7 @@
-"""Where settings come from: the whorl.toml of a folder, the user's own file, a named file, a table.
+"""Reads settings from the whorl.toml of a folder, the user's own file, a named file or a table.
 
-What the person says wins: the user's file over the folder's, and over both what is named on the
-command line or given as a table. Of the folder's file counts what has been trusted.
+The user's file overrides the folder's file. A file named on the command line, or a table, overrides
+both. The folder's file has only the rights that the user has trusted.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _REFERENCE = "docs/reference/configuration.md has every section and its keys"
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What counts as whorl.toml, and how the folder's own file stands, if there is one.
+    """The merged configuration, and the trust in the folder's own file, if there is one.
 
-    `variables` are those that a trusted configuration of another system brings, `notes` say what
-    of it has no effect, and `files` are all that it was read from.
+    `variables` are those that a trusted configuration of another system sets, `notes` say which
+    parts of it have no effect, and `files` are all its files.
     """
 
     table: Table
@@ -55,7 +55,7 @@ class Configuration:
     files: frozenset[str] = frozenset()
 
     def checked(self, runtime: RuntimeSettings) -> RuntimeSettings:
-        """Without a way to a cluster, where the one of the folder is not trusted, and no other."""
+        """Returns `runtime`, with a refusal if only the folder's untrusted file names a cluster."""
         from whorl.providers.settings.sections import names_cluster
 
         refusal = None if self.judged is None else self.judged.refusal()
@@ -74,10 +74,10 @@ def read_configuration(
     is_own_word: bool = False,
     foreign: Path | None = None,
 ) -> Configuration:
-    """The configuration of a project; `is_own_word`: the person named `file`, or trusts it.
+    """Returns the configuration of a project; `is_own_word`: the user named or trusts `file`.
 
-    `foreign` is a configuration of another system, which counts below whorl.toml and is trusted
-    together with it.
+    `foreign` is a configuration of another system: whorl.toml overrides it, and both are trusted
+    together.
     """
     user, grants = _user_table(environment)
     if given is not None:
@@ -103,7 +103,7 @@ def _with_foreign(
     *,
     is_own_word: bool,
 ) -> Configuration:
-    """Both configurations of a folder as one; its hash is that of all files of both."""
+    """Merges both configurations of a folder; the hash covers all files of both."""
     from whorl.services.configuration.foreign import bring, brought, expand, read_foreign
 
     found = read_foreign(foreign)
@@ -135,7 +135,7 @@ def _with_foreign(
 
 
 def _user_table(environment: Mapping[str, str]) -> tuple[Table, Table]:
-    """The user's own file without its grants, and these."""
+    """Returns the user's own file without its grants, and the grants."""
     path = user_folder(environment) / USER_CONFIG
     if not path.is_file():
         return {}, {}
@@ -160,7 +160,7 @@ def _merged(below: Table, above: Table) -> Table:
 
 
 def _with_replies(table: Table, folder: Path) -> Table:
-    """A table with the replies that it names by file."""
+    """Returns a table with the replies from the files that it names."""
     made = dict(table)
     providers = table.get("providers")
     if isinstance(providers, dict):
@@ -212,7 +212,7 @@ def parsed(content: bytes, path: Path) -> Table:
 
 
 def _read_replies(path: Path) -> object:
-    """Replies by the names of actions, or a cassette, whose calls are replies by address."""
+    """Returns replies by the names of actions, or a cassette with replies by address."""
     import json
 
     try:
@@ -226,7 +226,7 @@ def _read_replies(path: Path) -> object:
 
 
 def no_configuration(name: str, path: Path) -> UsageError:
-    """Why a file that a person names is no configuration; it is read more than once."""
+    """Returns the error for a named configuration that does not exist or is not a regular file."""
     why = "is not a regular file" if path.exists() else "does not exist"
     advice = f"name a file such as {CONFIG_NAME}"
     return UsageError(f"the configuration {name!r} {why}", help=advice, code="W901")

@@ -1,8 +1,8 @@
-"""Whether a folder's whorl.toml may give it rights: what a person has trusted, and who owns it.
+"""Decides whether a folder's whorl.toml has rights, by the user's trust and the file's owner.
 
-A trusted file is known by its path and the hash of its content, in `trust.json` beside the user's
-own configuration. The path is that of the name in its folder, not of what a link there leads to:
-a link to a trusted file makes no other folder trusted.
+A trusted file is stored by its path and the hash of its content, in `trust.json` beside the user's
+own configuration. The path is that of the file in its folder, before symlinks are followed: a link
+to a trusted file does not make another folder trusted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VARIABLE = "WHORL_TRUST"
 _FORMAT = 1
 _RECORDS_BYTES_MAX = 10_000_000
 _SHOWN_MAX = 3
-# What ends work that is under way, and begins none.
+# The requests that end running work, and start none.
 ENDING = frozenset({"run.paused", "run.cancelled"})
 
 # harmless: it gives no rights. foreign: another user owns it.
@@ -42,7 +42,7 @@ Standing: TypeAlias = Literal["harmless", "trusted", "new", "changed", "foreign"
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """A whorl.toml as it was when a person said yes to it."""
+    """A whorl.toml as it was when a person trusted it."""
 
     digest: str
     rights: tuple[Right, ...]
@@ -51,7 +51,7 @@ class Trusted:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A whorl.toml that was read once: its rights, the rest of it, and how it stands."""
+    """A whorl.toml that was read once: its rights, its other settings, and its trust."""
 
     path: Path
     digest: str
@@ -68,7 +68,7 @@ class Judged:
 
     @property
     def permitted(self) -> dict[str, object]:
-        """What of it counts."""
+        """The settings of the file that apply."""
         return self.table if self.is_trusted else self.harmless
 
     @property
@@ -80,7 +80,7 @@ class Judged:
         return tuple(right for right in self.before if right not in self.rights)
 
     def refusal(self) -> UsageError | None:
-        """Why nothing is run with it; None where it is trusted."""
+        """Returns why the file may not be used for runs, or None if it is trusted."""
         if self.is_trusted:
             return None
         if self.standing == "foreign":
@@ -108,11 +108,10 @@ def judge(
     shown: dict[str, object] | None = None,
     files: Sequence[Path] = (),
 ) -> Judged:
-    """How a whorl.toml stands that was found in a folder; `grants` are those of the user's file.
+    """Returns the trust in the whorl.toml of a folder; `grants` are those of the user's file.
 
-    `content` is what `table` was read from, so that what is known by its hash is what counts.
-    `shown` is the same with what a person is shown, where that differs, and `files` are others
-    that it was read from.
+    `content` is the text of `table`, so that the hash belongs to the settings that are used.
+    `shown` is the table to show, if it differs. `files` are other files that it was read from.
     """
     import hashlib
 
@@ -138,7 +137,7 @@ def judge(
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether somebody else owns a file, its folder, or what is on the way of a link to it."""
+    """Returns whether another user owns a file, its folder, or a step of a symlink to it."""
     own = getattr(os, "geteuid", lambda: None)()
     if own is None:
         return False
@@ -152,7 +151,7 @@ def is_foreign(path: Path) -> bool:
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """A file, and what it leads to where it is a link; a circle of them has been refused before."""
+    """Yields a file and the targets of its symlinks; circular links were refused before."""
     yield path
     while path.is_symlink():
         path = path.parent / path.readlink()
@@ -160,7 +159,7 @@ def _way(path: Path) -> Iterator[Path]:
 
 
 def check_trusted(settings: Settings, requests: Sequence[Event] = ()) -> None:
-    """Refuses to drive a run without the rights that its folder's whorl.toml wants.
+    """Refuses to drive a run if its folder's whorl.toml wants rights that are not trusted.
 
     Raises UsageError W908 or W909. A run can still be paused and cancelled.
     """
@@ -171,7 +170,7 @@ def check_trusted(settings: Settings, requests: Sequence[Event] = ()) -> None:
 
 
 def check_grants(table: object, place: str) -> dict[str, object]:
-    """`[trust."PATH"]` of the user's file: the folders whose whorl.toml counts as it is."""
+    """Checks `[trust."PATH"]` of the user's file: the folders whose whorl.toml is trusted."""
     if not isinstance(table, dict) or any(grant != {} for grant in table.values()):
         words = f'{place}: [trust."PATH"] has no keys: the path of the folder is enough'
         raise UsageError(words, help='write [trust."/home/me/project"]', code="W901")
@@ -187,7 +186,7 @@ def _is_granted(path: Path, grants: Mapping[str, object]) -> bool:
 
 
 def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
-    """What was trusted, by path. Raises UsageError W901 for a file that is not ours alone."""
+    """Reads the trusted files by path. Raises UsageError W901 if others own or can write it."""
     path = user_folder(environment) / RECORDS
     try:
         with path.open("rb") as file:
@@ -222,7 +221,7 @@ def _bad_records(path: Path, why: str) -> UsageError:
 
 
 def remember(environment: Mapping[str, str], judged: Judged) -> None:
-    """Trusts a whorl.toml as it was read. Raises UsageError W909 for one of another user."""
+    """Stores trust in a whorl.toml as it was read. Raises UsageError W909 for another user's."""
     if judged.standing == "foreign":
         fault = judged.refusal()
         assert fault is not None
@@ -240,7 +239,7 @@ def forget(environment: Mapping[str, str], path: Path) -> bool:
 
 
 def _write(environment: Mapping[str, str], records: Mapping[str, Trusted]) -> None:
-    """Replaces the record as a whole; readable by its owner only."""
+    """Replaces the whole record; only its owner can read it."""
     import tempfile
 
     files = {

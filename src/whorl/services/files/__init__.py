@@ -1,4 +1,4 @@
-"""What is done with workflow files before they run: they are edited, taken over and checked."""
+"""Edits, imports and checks workflow files before they run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class Editor(NamedTuple):
-    """What the core asks of an editor.
+    """The interface of an editor.
 
-    `read_file` gives the text and the etag of a file of a project, `empty_text` the smallest file
-    of a dialect and the ending of its name, `dialects` those that have one.
+    `read_file` returns the text and the etag of a file of a project, `empty_text` the smallest
+    file of a dialect and its file extension, `dialects` the dialects that have an editor.
     """
 
     read_file: Callable[..., tuple[str, str]]

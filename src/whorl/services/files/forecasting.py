@@ -1,4 +1,4 @@
-"""What a run may come to, before it starts: what it would do, which models it asks, its cost."""
+"""Forecasts a run before it starts: its effects, its models, its cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OWN_PATH = regex(r"\{\{-?\s*workspace\s*-?\}\}/(?!.*(\.\.|\{[{%]|\\)).+")
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Files, programs and hosts, each once; of what a value decides, words that say so."""
+    """Files, programs and hosts, each once; words instead of a name that a value decides."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Effects:
 def effects_of(
     workflow: Workflow, settings: Settings, asked: Iterable[Request], included: Iterable[str] = ()
 ) -> Effects:
-    """What a workflow does outside: `asked` of models, with files `included` in its own."""
+    """Returns the effects of a workflow; `asked` are its model requests, `included` other files."""
     reads = dict.fromkeys(included)
     writes: dict[str, None] = {}
     runs: dict[str, None] = {}
@@ -69,7 +69,7 @@ def effects_of(
 
 
 def named_in(workflow: Workflow, settings: Settings) -> tuple[list[str], list[str]]:
-    """The MCP servers that a workflow names, and the keys that its calls need."""
+    """Returns the MCP servers that a workflow names, and the keys that its calls need."""
     servers: dict[str, None] = {}
     keys: dict[str, None] = {}
     for _, task in tasks_of(workflow):
@@ -89,7 +89,7 @@ def named_in(workflow: Workflow, settings: Settings) -> tuple[list[str], list[st
 
 
 def refused_writes(task: Task, settings: Settings) -> str:
-    """Why a task may not write the file that it names; nothing where it may, or a value decides."""
+    """Returns why a task may not write its file, or "" if it may or a value decides the name."""
     from whorl.providers.files import FileRights
 
     written = _known(task, "path") if task.kind == "file_write" else ""
@@ -102,16 +102,16 @@ def refused_writes(task: Task, settings: Settings) -> str:
 
 
 def may_make_files(workflow: Workflow) -> bool:
-    """Whether a step could make a file that another one reads."""
+    """Returns whether a step could create a file that another step reads."""
     return any(task.kind not in _MAKE_NO_FILES for _, task in tasks_of(workflow))
 
 
 def refused_reads(
     task: Task, settings: Settings, *, is_final: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The files that a task names and cannot read: a code, and why not, for each.
+    """Yields a code and a reason for each file that a task names but cannot read.
 
-    With `is_final`, one that is not there now will not be there later.
+    With `is_final`, a file that is missing now will also be missing later.
     """
     from whorl.providers.files import FileRights
 
@@ -123,7 +123,7 @@ def refused_reads(
 
 
 def _read_by(task: Task) -> Iterator[str]:
-    """The files that a task reads, empty where a value decides; those of its workspace are not."""
+    """Yields the files that a task reads, "" if a value decides; without its workspace's."""
     inputs = dict(task.inputs.entries)
     if task.kind == "file_glob":
         parts = [inputs.get(name) for name in ("folder", "pattern")]
@@ -141,7 +141,7 @@ def _read_by(task: Task) -> Iterator[str]:
 
 
 def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
-    """The programs that a task starts, empty where a value decides, each with what it is."""
+    """Yields the programs that a task starts, "" if a value decides, each with its kind."""
     if task.kind in COMMANDS:
         yield _program(task, settings), "run one"
     for name in _servers(task, settings):
@@ -150,7 +150,7 @@ def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def missing_programs(task: Task, settings: Settings) -> Iterator[str]:
-    """The programs that a task starts by name and that are not here."""
+    """Yields the programs that a task starts by name but that are not installed."""
     from shutil import which
 
     path = settings.environment.get("PATH")
@@ -162,13 +162,13 @@ def missing_programs(task: Task, settings: Settings) -> Iterator[str]:
 
 
 def tasks_of(workflow: Workflow) -> Iterator[tuple[str, Task]]:
-    """The tasks of a workflow and of those that it calls, with their paths."""
+    """Yields the tasks of a workflow and of the workflows that it calls, with their paths."""
     for _, part in workflows_of(workflow):
         yield from ((path, node) for path, node in walk(part.body) if isinstance(node, Task))
 
 
 def _beside_steps(workflow: Workflow) -> Iterator[Task]:
-    """What is asked beside the steps: for triggers, and to take back what steps subscribed to."""
+    """Yields the tasks beside the steps: for triggers, and to unsubscribe."""
     requests = [task.unsubscribe for _, task in tasks_of(workflow)]
     requests += [part.trigger.poll for _, part in workflows_of(workflow) if part.trigger]
     for request in requests:
@@ -179,7 +179,7 @@ def _beside_steps(workflow: Workflow) -> Iterator[Task]:
 
 
 def _plain(value: Value | None) -> Json:
-    """A value as far as it is known before the run; a template stands for its own text."""
+    """Returns a value as far as it is known before the run; for a template, its text."""
     match value:
         case None:
             return None
@@ -194,7 +194,7 @@ def _plain(value: Value | None) -> Json:
 
 
 def _servers(task: Task, settings: Settings) -> list[str]:
-    """The MCP servers that a task uses, as far as that is known before the run."""
+    """Returns the MCP servers that a task uses, as far as that is known before the run."""
     inputs = dict(task.inputs.entries)
     names = _plain({"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind))
     texts = [n for n in (names if isinstance(names, list) else [names]) if isinstance(n, str)]
@@ -203,7 +203,7 @@ def _servers(task: Task, settings: Settings) -> list[str]:
 
 
 def _programs(task: Task, settings: Settings) -> Iterator[str]:
-    """The programs of a task in words: a command line, a script, an agent, a function."""
+    """Describes the programs of a task: a command line, a script, an agent, a function."""
     if task.kind in COMMANDS:
         words = _command_words(task) or _program(task, settings) or "a program that is computed"
         yield _shown(words)
@@ -221,7 +221,7 @@ def _command_words(task: Task) -> str:
 
 
 def address_in(task: Task) -> str:
-    """The address of an HTTP call up to its host; empty where a value decides that."""
+    """Returns the address of an HTTP call up to its host, or "" if a value decides it."""
     return _up_to_host(_plain(dict(task.inputs.entries).get("url")))
 
 
@@ -246,7 +246,7 @@ def _hosts(task: Task, settings: Settings) -> Iterator[str]:
 
 
 def _host(url: Json) -> str:
-    """The host that an address names, with its port unless it is the usual one."""
+    """Returns the host of an address, with its port unless it is the usual one."""
     from whorl.providers.outbound.addresses import target_of
 
     try:
@@ -256,7 +256,7 @@ def _host(url: Json) -> str:
 
 
 def _written(task: Task) -> str:
-    """The file that a task writes, in words where a value decides."""
+    """Returns the file that a task writes, or words if a value decides it."""
     if _is_own(dict(task.inputs.entries).get("path")):
         return "the workspace of its run"
     return _known(task, "path") or "a path that is computed"
@@ -277,7 +277,7 @@ def _shown(words: str) -> str:
 
 
 def _program(task: Task, settings: Settings) -> str:
-    """The program that a command step starts; empty where a value decides."""
+    """Returns the program that a command step starts, or "" if a value decides it."""
     if task.kind == "javascript":
         return "node"
     if task.kind == "agent":
@@ -293,7 +293,7 @@ def _program(task: Task, settings: Settings) -> str:
 
 
 def agents_of(settings: Settings) -> dict[str, AgentSettings]:
-    """The agents that the operator has configured, and those that are known by name alone."""
+    """Returns the configured agents, and the built-in ones that are known by name alone."""
     from whorl.providers.settings.sections import agents_from
 
     return {**agents_from({}, {}), **settings.agents}
@@ -305,11 +305,11 @@ _CHOOSING = frozenset({"model", "provider", "model_url"})
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a run can do: None where a value decides, or where no price is known.
+    """The forecast of a run, with None for numbers that depend on a value or an unknown price.
 
-    `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
-    expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
-    is sent. `effects` names what it would read, write, run and call.
+    `calls` is the maximum, `usual` counts each call once, without retries. `cost_usd` is expected.
+    `bound_usd` is the maximum, if a budget or the limits of all calls bound it. `effects` names
+    what it would read, write, run and call.
     """
 
     calls: int | None
@@ -356,7 +356,7 @@ def forecast(
 
 
 class _Prices:
-    """What the answer of a step is expected to cost, by what is configured."""
+    """The expected cost of a step's answer, by the configured prices."""
 
     def __init__(self, providers: Providers) -> None:
         self.all_known = True
@@ -387,7 +387,7 @@ def asks_models(workflow: Workflow) -> bool:
 
 
 def asked_in(workflow: Workflow) -> Iterator[tuple[Request, bool]]:
-    """All that models, agents and judges are asked, and whether who that is is known before."""
+    """Yields all requests to models, agents and judges, and whether the model is known before."""
     for _, part in workflows_of(workflow):
         for path, node in walk(part.body):
             if isinstance(node, Loop):
@@ -398,7 +398,7 @@ def asked_in(workflow: Workflow) -> Iterator[tuple[Request, bool]]:
 
 
 def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Request, bool]:
-    """What is asked, as far as it is known, and whether its model is known before the run."""
+    """Returns a request as far as it is known, and whether its model is known before the run."""
     from whorl.providers.task import Request
 
     kind = node.kind if isinstance(node, Task) else "judge"
@@ -417,14 +417,14 @@ def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Reques
 
 
 def models_of(workflow: Workflow, settings: Settings) -> list[str]:
-    """The models that the steps of a workflow ask, as far as that is known before a run."""
+    """Returns the models that the steps of a workflow call, as far as known before a run."""
     decided = (each for each, is_decided in asked_in(workflow) if is_decided)
     models = _models(settings, (each for each in decided if each.kind in MODELS))
     return sorted({f"{model.provider.name}/{model.model}" for model in models})
 
 
 def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
-    """The models that the steps of a workflow ask and that have no known price."""
+    """Returns the models without a known price that the steps of a workflow call."""
     asked = (each for each, _ in asked_in(workflow) if _is_unpriced(each, providers))
     models = _models(providers.settings, asked)
     return sorted({f"{model.provider.name}/{model.model}" for model in models})
@@ -438,7 +438,7 @@ def _is_unpriced(request: Request, providers: Providers) -> bool:
 
 
 def _models(settings: Settings, asked: Iterable[Request]) -> Iterator[Candidate]:
-    """The models that requests may be sent to; none of one that cannot be sent."""
+    """Yields the models that requests may be sent to; none if a request cannot be sent."""
     for request in asked:
         # It is loaded where a model is asked at all.
         from whorl.providers.models.client import choose_models
@@ -448,7 +448,7 @@ def _models(settings: Settings, asked: Iterable[Request]) -> Iterator[Candidate]
 
 
 def raises_limits(workflow: Workflow, budget_usd: float | None, iterations: int | None) -> bool:
-    """Whether a run would get more dollars, or a loop more iterations, than the file gives it."""
+    """Returns whether a run gets more budget, or a loop more iterations, than its file allows."""
     own = workflow.limits.cost_usd
     nodes = (node for _, part in workflows_of(workflow) for _, node in walk(part.body))
     limits = (node.limits.iterations for node in nodes if isinstance(node, Loop))
@@ -458,7 +458,7 @@ def raises_limits(workflow: Workflow, budget_usd: float | None, iterations: int 
 
 
 def _limited(node: Node, iterations: int) -> Node:
-    """A node; a loop with another limit of iterations."""
+    """Returns a node; a loop gets another limit of iterations."""
     if not isinstance(node, Loop):
         return node
     return replace(node, limits=replace(node.limits, iterations=iterations))

@@ -1,4 +1,4 @@
-"""Takes workflows over from a database of another program, which is read and never changed."""
+"""Imports workflows from the database of another program, which is only read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENDINGS = ("", "-wal")
 
 
 def take_over(path: Path, *, archived: bool = False) -> Taken:
-    """What is in a database; raises UsageError W901 where it is none that is known."""
+    """Imports the workflows of a database; raises UsageError W901 if its format is unknown."""
     if not path.is_file():
         raise UsageError(f"{str(path)!r} does not exist", code="W901")
     database, rows = _read(path)

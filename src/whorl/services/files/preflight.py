@@ -1,4 +1,4 @@
-"""What is checked before a run starts: inputs, labels, permission for commands, models."""
+"""Checks before a run starts: inputs, labels, permission for commands, models."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_given(
 ) -> None:
     """Refuses inputs that the workflow would refuse, before a run is made.
 
-    Only whoever `has_options` is told with which option of the command line a value is given.
+    With `has_options` the error names the command-line option that sets the value.
     """
     from whorl.interpreter.constructs.run import InputError, check_inputs
     from whorl.providers.redaction import HIDDEN
@@ -74,7 +74,7 @@ def check_given(
 
 
 def check_size(given: dict[str, Json]) -> None:
-    """Refuses an input that holds more values than a command takes."""
+    """Refuses an input with more values than a command accepts."""
     from whorl.source import VALUE_LIMITS
 
     for name, value in given.items():
@@ -90,7 +90,7 @@ def check_size(given: dict[str, Json]) -> None:
 
 
 def check_labels(labels: dict[str, str]) -> dict[str, str]:
-    """The labels that a person gives a run; refuses names that are none, and those we give."""
+    """Returns the labels that a person gives a run; refuses invalid and reserved names."""
     advice = "NAME=VALUE: a name of 1 to 60 letters, digits, '-', '_', '.', and a line of 1 to "
     advice += f"{LABEL_LENGTH_MAX} characters, such as team=red"
     if len(labels) > LABELS_MAX:
@@ -105,7 +105,7 @@ def check_labels(labels: dict[str, str]) -> dict[str, str]:
 
 
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
-    """Why the run may not start: a step runs a command, and the operator gave no permission."""
+    """Returns why the run may not start: a step lacks the operator's permission."""
     missing = next(missing_permissions(workflow, settings), None)
     if missing is None:
         return None
@@ -113,7 +113,7 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
 
 
 def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unknown]:
-    """Every permission that is missing; a line that permits a program has those before it, too."""
+    """Yields each missing permission; a line that permits a program repeats the ones before it."""
     allow, closed = settings.allow, set[str]()
     for path, task in tasks_of(workflow):
         address = address_in(task) if task.kind == "http" else ""
@@ -144,7 +144,7 @@ def check_allowed(workflow: Workflow, providers: Providers) -> None:
 
 
 def check_performable(workflow: Workflow, providers: Providers) -> None:
-    """Refuses to take up a run that needs a task, a model or a permission that is missing."""
+    """Refuses to resume a run that needs a task, a model or a permission that is missing."""
     for path, task in tasks_of(workflow):
         try:
             providers.kind(task.kind)
@@ -155,9 +155,9 @@ def check_performable(workflow: Workflow, providers: Providers) -> None:
 
 
 def check_models(workflow: Workflow, providers: Providers) -> None:
-    """Refuses a run whose steps name what is known not to be there, before anything is paid for.
+    """Refuses a run whose steps name something missing, before any call is paid.
 
-    That is a model, a task, an agent, a tool, a key, a file, or an address that is not permitted.
+    Checks models, tasks, agents, tools, keys, files, and addresses that are not permitted.
     """
     if missing := [*unknown_names(workflow, providers)]:
         words = [f"step {name.path!r} {name.message}" for name in missing[:MISSING_SHOWN]]
@@ -169,10 +169,10 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A name in a workflow that nothing stands behind.
+    """An unknown name in a workflow.
 
-    `is_named` tells whether the file has the name, or leaves the choice to the operator; `needs`
-    is what is missing, in a few words.
+    `is_named` says whether the file has the name or leaves the choice to the operator; `needs`
+    says what is missing.
     """
 
     path: str
@@ -211,7 +211,7 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
 
 
 def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unknown]:
-    """What a task names and nobody has configured: an agent, a function, a key, a server."""
+    """Yields the unconfigured agents, functions, keys and servers that a task names."""
     from whorl.providers.functions import has_module, how_to_give
 
     settings, functions = providers.settings, providers.context.functions
@@ -262,9 +262,9 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
 def _closed_address(
     path: str, what: str, url: Json, settings: Settings, known: set[str]
 ) -> Iterator[Unknown]:
-    """A private address that a file names without permission, said once for each.
+    """Yields each private address that a file names without permission, once.
 
-    Only what is written as an address, or is this machine, is known without looking it up.
+    Without a DNS lookup, only numeric addresses and this machine are known to be private.
     """
     from whorl.providers.outbound.addresses import Policy, literal_of, target_of
 
@@ -288,7 +288,7 @@ def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
     tools = asked.inputs.get("tools")
     for name in tools if isinstance(tools, list) else ():
         server = str(name).partition("/")[0]
-        # What is computed in the run stands in it as its own text.
+        # A value that the run computes is in it as its own text.
         if not isinstance(name, str) or "{" in name or name in names or server in names:
             continue
         near = did_you_mean(server, names)
@@ -300,11 +300,10 @@ def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
 
 
 def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:
-    """How a run may start, and who answers where that is no real model.
+    """Returns the checked start of a run, and the stand-in that answers instead of a real model.
 
-    Raises UsageError where a step names what is not configured, or the configuration is not
-    trusted. A run that the operator gave no permission for is made, too, and is refused as its
-    first act.
+    Raises UsageError if a step names something unconfigured, or if the configuration is not
+    trusted. A run without the operator's permission is also created, and ends with the refusal.
     """
     check_trusted(providers.settings)
     refused = refusal(workflow, providers.settings)
@@ -317,7 +316,7 @@ def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[S
 
 
 def _check_files(workflow: Workflow, start: Start, settings: Settings) -> None:
-    """Refuses files that are given and cannot be read."""
+    """Refuses input files that cannot be read."""
     from whorl.providers.files import FileRights
 
     for port in workflow.inputs if settings.runtime.kind == "local" else ():
@@ -331,14 +330,14 @@ def _check_files(workflow: Workflow, start: Start, settings: Settings) -> None:
 
 
 def limit_of(workflow: Workflow, settings: Settings) -> int | None:
-    """How many runs of a workflow run at once: the operator says so, or its file."""
+    """Returns the limit of concurrent runs of a workflow: the operator's or its file's, or None."""
     own = workflow.trigger.concurrency if workflow.trigger is not None else None
     limit = settings.queue.get(workflow.name, settings.queue.get("*"))
     return min(own, limit) if own and limit else own or limit
 
 
 def stand_in(workflow: Workflow, settings: Settings) -> str:
-    """Who answers in the place of a model, where none is asked at all."""
+    """Returns the stand-in that answers if no real model is called, or ""."""
     asked = [each for each in asked_in(workflow) if each[0].kind in MODELS]
     if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):
         return TOY if asked and not settings.providers else ""
@@ -361,7 +360,7 @@ def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
 
 
 def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
-    """The loop of a name or path; without one, the only loop or the first outermost."""
+    """Returns the loop of a name or path; without one, the only loop or the first outermost."""
     loops = dict(loops_of(workflow))
     found = [loop for path, loop in loops.items() if name in (path, loop.name, "")]
     if not found:
@@ -372,7 +371,7 @@ def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
 
 
 def not_explored(workflow: Workflow, name: str) -> str:
-    """Why a loop cannot be explored; or nothing."""
+    """Returns why a loop cannot be explored, or ""."""
     loop = find_loop(workflow, name)
     around = [other for _, other in loops_of(workflow) if other is not loop]
     inside = [o.name for o in around if any(node is loop for _, node in walk(o.body))]

@@ -1,1 +1,1 @@
-"""What is read of runs: their results, costs, places and the text that is being written."""
+"""Reads runs: their results, costs, places and live text."""

@@ -1,8 +1,8 @@
-"""Text that steps stream, for other processes: through a named pipe for each that listens.
+"""Sends the text that steps stream to other processes, through a named pipe for each listener.
 
-Whoever listens makes a pipe in a folder beside the store; whoever drives the run writes into it.
-Nothing is stored, and nothing is done where nobody listens. Where there are no named pipes, the
-text of a step is known once the step has ended.
+A listener makes a pipe in a folder beside the store, and the process that drives the run writes
+to it. The text is not stored, and without listeners it is not sent. If the platform has no named
+pipes, listeners see the text of a step when the step has ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Entry
 
 ENDING = "-live"
-# Of a text that nobody takes, the end is kept.
+# If no listener takes the text, its end is kept.
 TEXT_MAX = 100_000
 # The folder is looked into so often at most, when there is text.
 _LOOK_S = 0.02
@@ -37,24 +37,24 @@ _ESCAPED_MAX = 12
 
 
 def folder_of(store: Path) -> Path:
-    """Where those listen who are told of runs of a store."""
+    """Returns the folder with the pipes of a store's listeners."""
     return store.with_name(f"{store.name}{ENDING}")
 
 
 def add_text(texts: dict[str, str], address: str, text: str) -> None:
-    """Puts text to what there is of a step."""
+    """Appends text to the text of a step."""
     texts[address] = (texts.get(address, "") + text)[-TEXT_MAX:]
 
 
 @dataclass(frozen=True, slots=True)
 class _Pipe:
-    """The end of a pipe that is written to; what does not fit into it waits for the next text."""
+    """The writing end of a pipe; text that does not fit waits for the next write."""
 
     file: int
     waiting: dict[str, str]
 
     def flush(self) -> None:
-        """Writes what waits, as far as there is room. Raises OSError where nobody reads it."""
+        """Writes the waiting text that fits. Raises OSError if no process reads the pipe."""
         while self.waiting:
             address, text = next(iter(self.waiting.items()))
             room = _LINE_MAX - len(json.dumps(address)) - len('["", ""]\n')
@@ -70,13 +70,13 @@ class _Pipe:
 
 @dataclass(slots=True, eq=False)
 class LiveText:
-    """Implements `Watcher`: tells other processes what steps of runs stream that are driven here.
+    """Implements `Watcher`: sends other processes the text that steps of this process stream.
 
     The store is beside `folder`.
     """
 
     folder: Path
-    # What steps have streamed that are under way, for late readers.
+    # The text that running steps have streamed so far, for late readers.
     _texts: dict[RunId, dict[str, str]] = field(default_factory=dict)
     _pipes: dict[RunId, dict[str, _Pipe]] = field(default_factory=dict)
     _looked: float = 0.0
@@ -102,7 +102,7 @@ class LiveText:
                 os.close(pipes.pop(name).file)
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Other processes see it at the store."""
+        """Does nothing: other processes see the trouble at the store."""
 
     def close(self) -> None:
         for run in list(self._texts):
@@ -116,7 +116,7 @@ class LiveText:
             os.close(pipe.file)
 
     def _look(self) -> None:
-        """Finds those who listen to runs that are driven here."""
+        """Finds the listeners to runs that are driven here."""
         now = time.monotonic()
         if now - self._looked < _LOOK_S:
             return
@@ -129,7 +129,7 @@ class LiveText:
 
 
 def _listed(folder: Path) -> list[tuple[RunId, str]]:
-    """The pipes of those who listen, each with the run."""
+    """Returns the pipes of listeners, each with its run."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -139,7 +139,7 @@ def _listed(folder: Path) -> list[tuple[RunId, str]]:
 
 
 def _opened(path: Path) -> int | None:
-    """A pipe that somebody reads; one that nobody reads any more is removed."""
+    """Opens a pipe that has a reader; removes a pipe without one."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
@@ -148,7 +148,7 @@ def _opened(path: Path) -> int | None:
                 os.unlink(path)
         return None
     about = os.fstat(file)
-    # Another user who may write to the folder is told nothing.
+    # Another user who may write to the folder receives nothing.
     if stat.S_ISFIFO(about.st_mode) and about.st_uid == os.geteuid():
         return file
     os.close(file)
@@ -159,9 +159,9 @@ def _opened(path: Path) -> int | None:
 def listening(
     folder: Path, run: RunId, hear: Callable[[str, str], None]
 ) -> Iterator[Callable[[], None]]:
-    """Has `hear` called with the address and the text of what steps of a run stream elsewhere.
+    """Calls `hear` with the address and the text of steps that another process runs.
 
-    It gives what takes all that has come by now. The event loop of the caller has to run.
+    Yields a function that takes all text received so far. The caller's event loop has to run.
     """
     made = _new_pipe(folder, run)
     if made is None:
@@ -190,7 +190,7 @@ def listening(
 
 
 def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
-    """A pipe of one's own; None where there can be none."""
+    """Creates a named pipe, or returns None if the platform or the folder does not allow it."""
     if not hasattr(os, "mkfifo"):
         return None
     name = f"{run}.{os.urandom(4).hex()}"

@@ -1,4 +1,4 @@
-"""What happened at a place of a run: which place is meant, its iterations, attempts and cost."""
+"""Finds a place of a run, with its iterations, attempts and cost."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
 # So many places are named where a person has to choose one.
 _NAMED_MAX = 8
-# How the steps of a file are named: with the branch that they stand in.
+# How the steps of a file are named: with the branch that they are in.
 _CASE = regex(r"@case\.[^/\[\]#]*")
 
 
 def split_place(text: str, at: str = "") -> tuple[str, str]:
-    """The run and the address in `RUN/ADDRESS`; `at` is an address that was given beside it."""
+    """Splits `RUN/ADDRESS` into run and address; `at` is an address that was given separately."""
     run, _, address = text.partition("/")
     return run, _CASE.sub("", at or address).rstrip("/")
 
 
 def is_like(place: str, address: str) -> bool:
-    """Whether an address is this place, or leaves numbers of iterations and attempts out."""
+    """Returns whether an address is this place, perhaps without iteration and attempt numbers."""
     parts, wanted = place.split("/"), address.split("/")
     same = len(parts) == len(wanted)
     return same and all(map(_is_part_like, parts, wanted))
@@ -61,13 +61,13 @@ def _is_part_like(part: str, wanted: str) -> bool:
 
 
 def places_like(store: SqliteStore, run: RunId, address: str) -> list[str]:
-    """The addresses that are this one with the numbers that it leaves out."""
+    """Returns the addresses that match this one, with the numbers that it leaves out."""
     found = store.addresses(run, re.split(r"[/\[\]#]", address)[0])
     return [place for place in found if is_like(place, address)]
 
 
 def loop_around(address: str, loops: Collection[str]) -> tuple[str, int | None]:
-    """The loop that an address names or lies in, and its iteration; nothing: there is none."""
+    """Returns the loop at or around an address, and its iteration, or "" without a loop."""
     while address:
         loop, number = split_iteration(address)
         if loop in loops:
@@ -77,7 +77,7 @@ def loop_around(address: str, loops: Collection[str]) -> tuple[str, int | None]:
 
 
 def loops_meant(at: str, loops: Collection[str]) -> list[str]:
-    """The loops that are at an address, in it, there in some iteration, or else around it."""
+    """Returns the loops at an address, inside it, there in some iteration, or else around it."""
     if split_iteration(at)[0] in loops:
         return [split_iteration(at)[0]]
     inside = [loop for loop in loops if loop.startswith((f"{at}/", f"{at}["))]
@@ -87,7 +87,7 @@ def loops_meant(at: str, loops: Collection[str]) -> list[str]:
 
 
 def some(places: Collection[str]) -> str:
-    """The first of some places, and how many more there are."""
+    """Returns words for the first of some places, and the number of the others."""
     named = ", ".join(list(places)[:_NAMED_MAX])
     more = len(places) - _NAMED_MAX
     return f"{named} and {more:,} more" if more > 0 else named or "none"
@@ -96,7 +96,7 @@ def some(places: Collection[str]) -> str:
 def one_meant(
     run: RunId, what: str, wanted: str, meant: Collection[str], known: Collection[str]
 ) -> str:
-    """The only place that is meant; raises UsageError W907 for none, W903 for several."""
+    """Returns the only matching place; raises UsageError W907 for none, W903 for several."""
     if len(meant) == 1:
         return next(iter(meant))
     if meant:
@@ -126,14 +126,14 @@ def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An iteration with what its steps gave."""
+    """An iteration with the results of its steps."""
 
     row: IterationRow
     results: dict[str, Json]
 
 
 def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
-    """The address of the loop that is meant, or of the only outermost one."""
+    """Returns the address of the named loop, or of the only outermost one."""
     loops = [row.address for row in store.loops(run)]
     meant = loops_meant(at, loops) if at else [loop for loop in loops if "[" not in loop]
     return one_meant(run, "loop", at, meant, loops)
@@ -157,7 +157,7 @@ def side(store: SqliteStore, run: RunId, loop: str, number: int) -> Side:
 def results_of(
     store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
 ) -> dict[int, dict[str, Json]]:
-    """What the steps of iterations gave, without what is shown to nobody."""
+    """Returns the results of the steps of iterations, without secret values."""
     hidden = hidden_names(workflow_of(store, run))
     iterations: dict[int, Any] = dict(iteration_results(store, run, loop, numbers))
     return {n: without(given.get("results") or {}, hidden) for n, given in iterations.items()}
@@ -182,7 +182,7 @@ def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict
 
 
 def previous_address(address: str) -> str:
-    """The same step in the iteration before, of the innermost loop around it; empty: none."""
+    """Returns the address of the same step in the previous iteration of its loop, or ""."""
     for at in range(len(address), 0, -1):
         loop, number = split_iteration(address[:at])
         if number is not None and address[at:][:1] in ("/", "") and address[:at].endswith("]"):
@@ -204,7 +204,7 @@ _MODELS = {"": "(no model)", UNKNOWN: "(model not known)"}
 
 @dataclass(slots=True)
 class Line(Spent):
-    """What was used under one heading."""
+    """The usage under one heading."""
 
     name: str = ""
 
@@ -215,9 +215,9 @@ class Line(Spent):
 
 @dataclass(slots=True)
 class Costs:
-    """What some runs used, under headings; how many were charged with anything.
+    """The usage of some runs, by heading; and how many of them were charged.
 
-    Steps and iterations are told of the newest runs only, where there are `more`.
+    If there are `more` runs, steps and iterations are those of the newest runs only.
     """
 
     by: By
@@ -246,9 +246,9 @@ def costs_of(
     since: float = 0.0,
     with_tries: bool = False,
 ) -> Costs:
-    """The usage of a run, or of all, since the full hour of a time; only what lies `at` a place.
+    """Returns the usage of a run, or of all, since the full hour of a time; or only `at` a place.
 
-    An address without numbers is that place in all iterations. Raises UsageError W907.
+    An address without numbers matches all iterations. Raises UsageError W907.
     """
     sums: dict[str, Spent] = {}
     if by in KEPT and not at:
@@ -293,7 +293,7 @@ class _Charges(ChargeFold):
 def _add_charges(
     store: SqliteStore, run: RunId, sums: dict[str, Spent], *, by: By, at: str, since: float
 ) -> bool:
-    """Adds what the journal of a run tells; whether there was anything."""
+    """Adds the charges in the journal of a run; returns whether there were any."""
     name, fold, count = store.run(run).name, _Charges(), 0
     for event in _own_events(store, run, at):
         fold.take(event)
@@ -308,7 +308,7 @@ def _add_charges(
 
 
 def _own_events(store: SqliteStore, run: RunId, at: str) -> Iterator[Event]:
-    """What calls were charged with, without what a fork has from the run that it was made of."""
+    """Yields the charges of calls, without those that a fork has from its source."""
     forks = store.read(run, kinds=_FORKS) if store.run(run).parent else ()
     # The run that it comes from may be a fork itself, with such an event of its own.
     first = next((entry.seq for entry in forks if entry.event.body.get("run") == run), 0)

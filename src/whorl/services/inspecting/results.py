@@ -1,7 +1,7 @@
-"""What a run came to, from its journal: its result and document, open questions, ends of loops.
+"""Reads the results of a run from its journal: its document, open questions, ends of loops.
 
-The journal holds secrets and the outputs of secure tasks encrypted, since a run cannot go on
-without them; nobody is shown them.
+The journal has secrets and the outputs of secure tasks encrypted, since a run needs them to resume.
+They are never shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TOY_ANSWERED = (
 )
 # Where the first answer of a model is looked for.
 _FIRST_ENTRIES = 1_000
-# How often the row and the journal are read again while the run goes on between the two.
+# How often the row and the journal are read again if the run continues between the two.
 _LOOKS = 4
 _TAIL = 20
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
@@ -53,7 +53,7 @@ _VERBS = {"succeeded": "has", "failed": "has", "cancelled": "was", "interrupted"
 
 
 def each_left(rows: Iterable[_Row], made: Callable[[_Row], _Made]) -> Iterator[tuple[_Row, _Made]]:
-    """What is made of each run of a list, but of those that were deleted since it was read."""
+    """Yields the result of `made` for each run of a list, except runs deleted since."""
     for row in rows:
         try:
             yield row, made(row)
@@ -64,7 +64,7 @@ def each_left(rows: Iterable[_Row], made: Callable[[_Row], _Made]) -> Iterator[t
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a person has asked of a run, or answered it; `place` is what it was about."""
+    """A request or an answer of a person to a run; `place` is its object."""
 
     kind: str
     place: str
@@ -87,7 +87,7 @@ class Gate:
 
     @property
     def place(self) -> str:
-        """The step, loop or iteration that asks, as people name it."""
+        """Returns the step, loop or iteration that asks, as people name it."""
         return self.address.partition("/:")[0]
 
 
@@ -101,7 +101,7 @@ def without(values: Mapping[str, Json], hidden: frozenset[str]) -> dict[str, Jso
 
 
 def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
-    """The row of a run and its machine; of a run that goes on, both after the same entry."""
+    """Returns the row and the machine of a run; if it is running, both after the same entry."""
     for _ in range(_LOOKS):
         folded = fold(store, run)
         row = store.run(run)
@@ -146,7 +146,7 @@ def result_of(
 
 
 def amounts_to_go_on(machine: Machine, at: str = "") -> dict[str, float]:
-    """How much more a loop needs as the run stands, or every loop that lacks money."""
+    """Returns how much more budget a loop needs now, or every loop that lacks budget."""
     keys = [key for key, frame in machine.frames.items() if frame["address"] == at]
     more: dict[str, float] = {}
     for key in keys if at else open_to_money(machine):
@@ -159,7 +159,7 @@ def amounts_to_go_on(machine: Machine, at: str = "") -> dict[str, float]:
 def _with_amounts_now(
     store: SqliteStore, run: RunId, machine: Machine, warning: dict[str, Any]
 ) -> Json:
-    """A warning with what is short by now: calls that were under way may have cost more since."""
+    """Returns a warning with the amounts that are missing now, since open calls add costs."""
     facts, more = warning.get("facts") or {}, {}
     if warning["code"] == "R102" and facts.get("limit"):
         more = amounts_to_go_on(machine, "" if "[" in facts["address"] else facts["address"])
@@ -176,7 +176,7 @@ def _with_amounts_now(
 def _complete_usage(
     store: SqliteStore, run: RunId, machine: Machine, result: dict[str, Any]
 ) -> None:
-    """Tells calls of models from others, what is reserved, and what loops use meanwhile."""
+    """Adds the number of model calls, the reserved amount, and the usage of running loops."""
     result["usage"]["model_calls"] = store.model_calls(run)
     if result["usage"]["in_doubt"]:
         charges = RunFold[LoopFold]()
@@ -190,14 +190,14 @@ def _complete_usage(
 
 
 def input_of(store: SqliteStore, run: RunId) -> Json:
-    """What a run was given: its only input, or all of them by name."""
+    """Returns the only input of a run, or all inputs by name."""
     first = next(iter(store.read(run, limit=1))).event
     given = shown(first).get("input")
     return next(iter(given.values())) if isinstance(given, dict) and len(given) == 1 else given
 
 
 def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
-    """That the embedded model answers, which the first answer of a model tells."""
+    """Returns a warning if the first answer of a model is the built-in toy model's."""
     for entry in store.read(run, limit=_FIRST_ENTRIES):
         event = entry.event
         if event.kind not in ("task.finished", "task.failed"):
@@ -234,7 +234,7 @@ def full_result(
 
 
 def traceback_of(store: SqliteStore, run: RunId, path: str) -> str:
-    """Where the function of a step raised what made it fail, if one did."""
+    """Returns the traceback of a step's function that made the run fail, or ""."""
     found = ""
     for entry in store.entries_at(run, path) if path else ():
         if entry.event.kind == "task.failed":
@@ -244,7 +244,7 @@ def traceback_of(store: SqliteStore, run: RunId, path: str) -> str:
 
 
 def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dict[str, Json]:
-    """Why loops ended: what their conditions saw in each iteration, and what people asked."""
+    """Returns why loops ended: the values of their conditions, and the requests of people."""
     loops: list[Json] = [
         {
             "path": row.address,
@@ -265,13 +265,13 @@ def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dic
 
 
 def begun_iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationRow]:
-    """The iterations of a loop that have ended, the newest of very many."""
+    """Returns the ended iterations of a loop; if there are very many, the newest."""
     rows = store.newest_iterations(run, row.address, _ITERATIONS_MAX)
     return [iteration for iteration in rows if iteration.status != "not_begun"]
 
 
 def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
-    """Answers of people, and iterations that they gave or chose; the newest of very many."""
+    """Returns the answers of people and the iterations that they added or chose, or the newest."""
     requests: list[Request] = []
     for entry in store.read(run, kinds=_REQUESTS):
         event = entry.event
@@ -282,7 +282,7 @@ def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
 
 
 def stopped_loops(store: SqliteStore, run: RunId) -> frozenset[str]:
-    """The loops that a person stopped, without choosing an iteration (any more)."""
+    """Returns the loops that a person stopped without choosing an iteration."""
     accepted = (one for one in requests_of(store, run) if one.kind == "run.accepted")
     stopped = {request.place: "iteration" not in request.body for request in accepted}
     return frozenset(place for place, is_stopped in stopped.items() if is_stopped)
@@ -306,7 +306,7 @@ def workflow_of(store: SqliteStore, run: RunId) -> Workflow:
 
 
 def loop_node(workflow: Workflow, path: str) -> Loop | None:
-    """The loop at a path, in the workflow itself or in one that it calls."""
+    """Returns the loop at a path, in the workflow or in one that it calls."""
     for address, node in index_nodes(workflow).items():
         if address.rpartition(":")[2] == path and isinstance(node, Loop):
             return node
@@ -314,21 +314,21 @@ def loop_node(workflow: Workflow, path: str) -> Loop | None:
 
 
 def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
-    """What the machine keeps of the loop at an address; empty where it keeps nothing."""
+    """Returns the machine's frame of the loop at an address, or {} if it has none."""
     frames = machine.frames.values()
     loops = (f for f in frames if f["kind"] == "loop" and f["address"] == address)
     return cast("dict[str, Any]", next(loops, {}))
 
 
 def status_words(status: str) -> str:
-    """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
+    """Returns a status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
     if status == "waiting":
         return "waits for a person"
     return f"{_VERBS.get(status, 'is')} {status}"
 
 
 def limit_now(machine: Machine, row: LoopRow) -> int | None:
-    """The limit of iterations as it is now; the loop may have been given more."""
+    """Returns the present limit of iterations, which a person may have raised."""
     frame = loop_frame(machine, row.address)
     if frame:
         return int(frame["limits"]["iterations"])
@@ -353,7 +353,7 @@ def document(
     *,
     warnings: list[Json] | None = None,
 ) -> dict[str, Json]:
-    """The result document; `final` is the last `run.finished`. Unknown warnings are looked for."""
+    """Returns the result document; `final` is the last `run.finished`. Finds unknown warnings."""
     body: dict[str, Any] = final.body if final is not None else {}
     if warnings is None:
         events = (entry.event for entry in journal.read(RunId(run), kinds=_WARNING))
@@ -387,7 +387,7 @@ def loop_document(row: LoopRow) -> dict[str, Json]:
 
 
 def usage_document(usage: Any) -> dict[str, Json]:
-    """Usage with all its fields, and how many calls had no known price."""
+    """Returns usage with all its fields, and the number of calls without a known price."""
     usage = usage if isinstance(usage, dict) else {}
     document: dict[str, Json] = {name: usage.get(name, 0) for name in _USAGE}
     unpriced = usage.get("unpriced") or usage.get("unpriced_calls")
@@ -400,9 +400,9 @@ def usage_document(usage: Any) -> dict[str, Json]:
 
 
 def warnings_of(journal: Journal, run: RunId) -> list[Json]:
-    """What a run warned of and still holds, with its place; of very many, the first.
+    """Returns the warnings of a run that still apply, with their places; at most the first ones.
 
-    That a loop has ended at a limit is no longer so once it goes on, or is accepted.
+    A warning that a loop has ended at a limit no longer applies if it was continued or accepted.
     """
     warnings: list[dict[str, Json]] = []
     for entry in journal.read(run, kinds=_OF_WARNINGS):

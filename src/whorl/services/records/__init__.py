@@ -1,6 +1,6 @@
-"""Records of the steps of a run: what each was given, what it gave, how it ended, what it cost.
+"""Records of the steps of a run: the inputs, output, outcome and cost of each step.
 
-They are derived from the journal when somebody asks for them, and stored nowhere.
+They are derived from the journal on request, and never stored.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.sqlite import SqliteStore
 
-# So many are given at once where nobody says how many.
+# The default number of records in one answer.
 LIMIT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records in the order in which their steps began, and whether there are more."""
+    """Records in the order in which their steps began, and whether more follow."""
 
     records: list[Record]
     more: bool
@@ -60,12 +60,11 @@ def records_of(
     only_repetitions: bool = False,
     secrets: Sequence[Secret] = (),
 ) -> Records:
-    """The records of a place and of what lies in it; without a place, of the run.
+    """Returns the records of a place and everything inside it; without a place, of the run.
 
-    Of iterations and items inside it so many levels as `depth` says, or all of them (None); with
-    `only_repetitions`, of nothing else. The first `after` records are left out. Nobody is shown
-    what is secret or secure, nor the operator's own `secrets`, which something that is computed
-    may hold.
+    `depth` is the number of levels of iterations and items inside the place, or None for all. With
+    `only_repetitions` there are only these. The first `after` records are left out. Secret and
+    secure values are removed, also the operator's `secrets`, which computed values may contain.
     """
 
     def sought(seals: Seals | None) -> tuple[Machine, Recorder]:
@@ -87,7 +86,7 @@ def records_of(
 
 
 def _without_secrets(name: str, value: Any, redaction: Redaction) -> Json:
-    """A field of a record without the run's secrets; words of the engine in it stay."""
+    """Returns a field of a record without the run's secrets; words of Whorl in it stay."""
     if name == "because":
         return redacted(value, redaction)
     return redacted({name: value}, redaction)[name] if name == "error" else redaction.value(value)
@@ -95,19 +94,19 @@ def _without_secrets(name: str, value: Any, redaction: Redaction) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class RunRecords:
-    """The records of one run, as an interface gives them to people."""
+    """The records of one run, as an interface shows them."""
 
     store: SqliteStore
     run: RunId
     secrets: Sequence[Secret]
 
     def of(self, at: str = "", **asked: Any) -> Records:
-        """What `records_of` gives of the run; `asked` are its options."""
+        """Returns `records_of` the run; `asked` are its options."""
         return records_of(self.store, self.run, at, secrets=self.secrets, **asked)
 
 
 def document(record: Record) -> dict[str, Json]:
-    """A record as programs get it; times are seconds since the epoch."""
+    """Returns a record as JSON; times are seconds since the epoch."""
     names = "address name kind status started_at ended_at inputs output error"
     fields: dict[str, Json] = {name: getattr(record, name) for name in names.split()}
     fields["path"] = record.node.removeprefix(":")

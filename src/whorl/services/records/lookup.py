@@ -1,7 +1,7 @@
-"""Finding records in a journal: the fold begins at a snapshot before the place that is asked for.
+"""Finds records in a journal: the fold begins at a snapshot before the wanted place.
 
-What nobody asks for is left out: where one loop, or one for-each, is all that is under way, the
-fold goes on from the last snapshot inside of it.
+Entries that are not wanted are skipped: if only one loop or one for-each is running, the fold
+continues from the last snapshot inside it.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class RecordLookup:
         return [entry.seq for entry in self._journal.read(self._run, kinds=STEERING)]
 
     def seek(self) -> Machine:
-        """The machine at which the fold ended; the recorder has what was wanted."""
+        """Folds until the recorder has the wanted records; returns the machine at that point."""
         while (stored := self._fold()) is not None:
             self._replay = self._from(stored)
         return self._replay.folded.machine
 
     def _fold(self) -> tuple[int, str] | None:
-        """Goes on to the end of what is wanted, or until there is a snapshot to go on from."""
+        """Folds until the wanted records are complete; or returns a snapshot to continue from."""
         look_at = _ENTRIES
         for read, entry in enumerate(self._journal.read(self._run, after=self._replay.folded.seq)):
             self._take(entry)
@@ -86,7 +86,7 @@ class RecordLookup:
         return self._recorder.is_passed(machine) and not is_unsubscribing(machine)
 
     def _before(self, at: str) -> tuple[int, str] | None:
-        """The last snapshot before the innermost iteration that a place lies in."""
+        """Returns the last snapshot before the innermost iteration around a place."""
         for end in range(len(at), 0, -1):
             loop, number = split_iteration(at[:end]) if at[end - 1] == "]" else ("", None)
             started = self._journal.loop_start(self._run, loop) if number is not None else None
@@ -97,7 +97,7 @@ class RecordLookup:
         return None
 
     def _ahead(self) -> tuple[int, str] | None:
-        """The last snapshot before something happens that is wanted; none: it may be the next."""
+        """Returns the last snapshot before the next wanted event, if entries can be skipped."""
         machine, seq = self._replay.folded.machine, self._replay.folded.seq
         chosen = _passed(machine, self._recorder)
         if chosen is None or chosen[1] == self._sought:
@@ -110,7 +110,7 @@ class RecordLookup:
         return found
 
     def _last(self, low: int, high: int | None, until: _Until) -> tuple[int, str] | None:
-        """The last snapshot between two entries in which a loop has not come so far."""
+        """Returns the last snapshot between two entries at which `until` still holds."""
         self._sought = until
         chosen: tuple[int, str] | None = None
         middle = high
@@ -132,7 +132,7 @@ class RecordLookup:
 
 @dataclass(frozen=True, slots=True)
 class _Until:
-    """A loop or for-each, under way at an address, in which a number has not begun."""
+    """The condition that the loop or for-each at an address runs and has not begun a number."""
 
     address: str
     number: float = math.inf
@@ -144,7 +144,7 @@ class _Until:
 
 
 def _passed(machine: Machine, recorder: Recorder) -> tuple[str, _Until] | None:
-    """The key of a loop or for-each that is under way, and until when it is not wanted."""
+    """Returns the key of a running loop or for-each, and until when its records are unwanted."""
     frames, focus = machine.frames, recorder.focus
     key: str | None = machine.state["root"]
     while key is not None:
@@ -166,12 +166,12 @@ def _passed(machine: Machine, recorder: Recorder) -> tuple[str, _Until] | None:
 
 
 def _count(frame: Any) -> int:
-    """How many iterations or items have begun."""
+    """Returns how many iterations or items have begun."""
     return int(frame["count" if frame["kind"] == "loop" else "next"])
 
 
 def _only_child(frame: Any, frames: Any, focus: Focus) -> str | None:
-    """The child of a block that is all of it that is under way, or all that is wanted."""
+    """Returns the only child of a block that is running, or the only one that is wanted."""
     under_way = [key for key in frame["children"].values() if "ended" not in frames[key]]
     around = [key for key in under_way if _is_around(frames[key]["address"], focus.at)]
     chosen = around if focus.at and around else under_way

@@ -1,4 +1,4 @@
-"""What a record is, and which records are asked for."""
+"""Defines records, and selections of records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN = frozenset(_NAMES.split())
 
 @dataclass(slots=True)
 class Attempt:
-    """One time that a task was tried."""
+    """One attempt at a task."""
 
     address: str
     status: str
@@ -35,12 +35,12 @@ class Attempt:
 
 @dataclass(slots=True)
 class Record:
-    """What became of a step, an item or an iteration; `node` is the key of its node in the plan.
+    """The outcome of a step, an item or an iteration; `node` is the key of its node in the plan.
 
     `kind` is the kind of a task, the IR's word for another node, `item` or `iteration`. A step is
-    skipped for a `reason`: `condition` (its own), `order` (what it waits for has ended otherwise),
-    `halt` (another one failed), `branch` (another case was taken), `around` (what it stands in is
-    skipped), `end` (that ended before its turn), `budget`; `because` has the facts of it.
+    skipped for a `reason`: `condition` (its own), `order` (a step before it ended otherwise),
+    `halt` (another step failed), `branch` (another case was taken), `around` (the node around it
+    is skipped), `end` (that node ended before its turn), `budget`; `because` has the facts.
     """
 
     address: str
@@ -69,7 +69,7 @@ class Record:
             setattr(self, name, fact)
 
     def hide(self, hidden: Callable[[str, Any], Json]) -> None:
-        """Puts what may be shown into each field that holds values, its attempts' as well."""
+        """Replaces each field with values by its visible form, also in the attempts."""
         holders: tuple[Record | Attempt, ...] = (self, *self.attempts)
         for holder in holders:
             for name in (part.name for part in fields(holder) if part.name not in _OWN):
@@ -78,9 +78,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """Which records are wanted: of a place and what lies in it.
+    """The selection of records: a place and everything inside it.
 
-    Of iterations and items inside it so many levels, or all of them (None); or nothing but these.
+    `depth` is the levels of iterations and items inside it, or None; `only_repetitions`: only them.
     """
 
     at: str = ""
@@ -89,7 +89,7 @@ class Focus:
 
     @property
     def inside(self) -> str:
-        """The innermost iteration or item that the place lies in, or is."""
+        """The innermost iteration or item that is the place or around it."""
         match = _REPETITION.match(self.at)
         return match[0] if match else ""
 
@@ -102,7 +102,7 @@ class Focus:
 
 
 def is_inside(place: str, address: str) -> bool:
-    """Whether an address is that of a place, of an attempt at it, or lies in it."""
+    """Returns whether an address is a place, an attempt at it, or inside it."""
     return address.startswith(place) and address[len(place) :][:1] in ("", "/", "[", "#")
 
 

@@ -1,7 +1,7 @@
-"""Records of steps, derived while a journal is folded: nothing of them is stored anywhere.
+"""Derives records of steps while a journal is folded; they are never stored.
 
-A record is kept for each node that began or was skipped, for each item of a for-each and for each
-iteration of a loop, as far as somebody asks for them.
+There is a record for each node that began or was skipped, for each item of a for-each and for each
+iteration of a loop, if it is wanted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STEERING = frozenset(f"run.{word}" for word in ("resumed", "continued", "accepte
 
 
 class Recorder(Observer):
-    """Makes the records that are asked for, at most so many, while a machine is fed."""
+    """Makes the wanted records, up to a maximum, while a machine is fed."""
 
     def __init__(self, focus: Focus, limit: int) -> None:
         self.focus = focus
@@ -152,11 +152,11 @@ class Recorder(Observer):
             record.end(machine.now, "cancelled")
 
     def _end_around(self, machine: State, key: str) -> None:
-        """A jump has done its work, and so has what holds it; a run may be stopped as failed."""
+        """Ends the records of a jump and of the nodes around it, which may end as failed."""
         node = machine.node(machine.frames[key])
         status = getattr(node, "status", "succeeded")
         at: str | None = key
-        # What a workflow is called by is told how it ended.
+        # The caller of a workflow receives its status.
         held = ("call",) if getattr(node, "ends", "") == "workflow" else ()
         while at is not None and machine.frames[at]["kind"] not in ("loop", "run", *held):
             record = self._known.get(at)
@@ -204,7 +204,7 @@ class Recorder(Observer):
         iteration.because = {name: note[name] for name in facts if note.get(name) is not None}
 
     def taking(self, machine: State, event: Event) -> None:
-        """An event is about to be fed."""
+        """Takes an event before it is fed."""
         if event.kind in CHARGED:
             self._charges.take_reply(machine, event)
         elif event.kind in STEERING:
@@ -214,7 +214,7 @@ class Recorder(Observer):
                 record.usage.clear()
 
     def moved(self, before: RunState, after: RunState, key: str) -> None:
-        """The fold goes on later in the run: what was used until then was used in one frame."""
+        """Moves on to a later state; the usage in between is charged to one frame."""
         used = {n: v - before["usage"].get(n, 0) for n, v in after["usage"].items()}
         charge(self._charges.around(after["frames"], key), used)
         frame: Any = after["frames"][key]
@@ -222,7 +222,7 @@ class Recorder(Observer):
             record.repetitions = frame.get("count", frame.get("next"))
 
     def _take_inputs(self, machine: State, key: str, record: Record) -> None:
-        """The inputs of a task as it was asked; what it reads, where they cannot be computed."""
+        """Adds the inputs of a task, or the values that it reads if they cannot be computed."""
         frame, node = machine.task(key)
         inputs = frame.get("inputs")
         if inputs is not None:
@@ -231,7 +231,7 @@ class Recorder(Observer):
             record.inputs = read_by(node, machine.scope(machine.frames[key])) or None
 
     def _skip_cases(self, machine: State, key: str) -> None:
-        """The nodes of the cases that were not taken."""
+        """Adds the nodes of the cases that were not taken."""
         frame = machine.plain_frames[key]
         node: Branch = machine.node(frame)
         chosen = frame.get("branch")
@@ -247,7 +247,7 @@ class Recorder(Observer):
                     self._skip(machine, place, block, inside, skipped)
 
     def _skip(self, machine: State, address: str, block: str, node: Node, skipped: Record) -> None:
-        """Adds the record of a node of a block, and of all that is in it, like another one."""
+        """Adds the records of a skipped node of a block and everything inside it."""
         key, latest = block + node.name, self._latest.get(address)
         if skipped.reason == "halt" and latest is not None and latest.status == "cancelled":
             return
@@ -277,7 +277,7 @@ class Recorder(Observer):
             self._known[key], record.frame = record, key
 
     def found(self, machine: State) -> list[Record]:
-        """The records, those of what is under way as the machine has it."""
+        """Returns the records; those of running nodes are as in the machine now."""
         for key, record in self._known.items():
             frame = machine.frames.get(key)
             if frame is None or (record.kind == "iteration" and record.ended_at is not None):
@@ -297,13 +297,13 @@ class Recorder(Observer):
         return [record for record, _ in self._records if record.status]
 
     def is_passed(self, machine: State) -> bool:
-        """Whether the place lies in an iteration that others have followed: it stays as it is."""
+        """Returns whether a later iteration has begun, so that the place's records are final."""
         loop: Any = machine.frames.get(self._inside[0])
         return loop is not None and bool(loop.get("count", 0) > self._inside[1])
 
 
 def _why(end: End, node: Node, frame: BlockFrame) -> tuple[str, Values]:
-    """Why a node is skipped, and the facts of it."""
+    """Returns why a node is skipped, and the facts."""
     cause, ends = str(end.get("cause", "")), frame["ends"]
     if cause == "condition" and node.when is not None:
         return cause, {"when": node.when.source}
@@ -324,10 +324,10 @@ CHARGED = frozenset({"task.finished", "task.failed", "task.in_doubt"})
 
 
 class Charges:
-    """Charges replies, and calls that are given up.
+    """Charges replies and abandoned calls.
 
-    `known` has the records of frames by their keys, `iterations` those of iterations by the keys
-    of their loops.
+    `known` has the records of frames by their keys, `iterations` the records of iterations by the
+    keys of their loops.
     """
 
     def __init__(self, known: dict[str, Record], iterations: dict[str, Record]) -> None:
@@ -336,7 +336,7 @@ class Charges:
         self._abandoned: dict[str, tuple[list[Record], Values]] = {}
 
     def take_reply(self, machine: State, event: Event) -> None:
-        """Charges what a call used to all that it happened in."""
+        """Charges the usage of a call to all records around it."""
         waiting = machine.pending.get(event.address)
         usage: Any = event.body.get("usage")
         if event.kind == "task.in_doubt":
@@ -354,7 +354,7 @@ class Charges:
             record.attempts.append(Attempt(event.address, status, event.at, error))
 
     def give_up(self, machine: State, key: str) -> None:
-        """Charges a call that was given up on its way, until its reply comes after all."""
+        """Charges an abandoned call, until its reply arrives."""
         address = machine.frames[key]["address"]
         call = machine.state["abandoned"].get(address)
         if call is not None and address not in self._abandoned:
@@ -363,7 +363,7 @@ class Charges:
             self._abandoned[address] = (records, call["usage"])
 
     def around(self, frames: dict[str, Frame], key: str | None) -> list[Record]:
-        """The records of a frame and of all that it happens in."""
+        """Returns the records of a frame and of all frames around it."""
         records: list[Record] = []
         while key is not None:
             if (record := self._known.get(key)) is not None:
@@ -396,7 +396,7 @@ _NAME = re.compile(r"[.\[]")
 
 
 class SecureParts:
-    """What is hidden of the nodes of a plan, by their keys."""
+    """The parts of a plan's nodes that are hidden, by the keys of the nodes."""
 
     def __init__(self, plan: Plan) -> None:
         nodes = plan.nodes
@@ -408,7 +408,7 @@ class SecureParts:
         self.inputs |= self.outputs
 
     def hide(self, record: Record) -> None:
-        """Takes out of a record what it must not tell."""
+        """Removes hidden values from a record."""
         computes = record.kind in ("compute", "assign")
         names = record.inputs if computes and isinstance(record.inputs, dict) else ()
         if any(_NAME.split(name)[0].casefold() in self.names for name in names):
@@ -426,7 +426,7 @@ class SecureParts:
             record.output = {n: HIDDEN if n.casefold() in self.names else v for n, v in given}
 
     def _follow(self, plan: Plan) -> None:
-        """Adds all that is computed of what is hidden, directly or through others."""
+        """Also hides all values that are computed from hidden ones, directly or not."""
         reads = {key: _reads(node, plan) for key, node in plan.nodes.items()}
         holders, count = _holders(plan), -1
         while count != len(self.names) + len(self.outputs):
@@ -444,7 +444,7 @@ class SecureParts:
 
 
 def _holders(plan: Plan) -> dict[str, str]:
-    """The key of the node that each node lies in, if it lies in one."""
+    """Returns the key of the node around each node that is inside another."""
     nodes = plan.nodes.items()
     owners = {inner_key(key, slot): key for key, node in nodes for slot, _ in blocks_of(node)}
     blocks = {key: key.removesuffix(node.name) for key, node in nodes}
@@ -452,7 +452,7 @@ def _holders(plan: Plan) -> dict[str, str]:
 
 
 def _gives(node: Node) -> Iterable[str]:
-    """The names under which others see what a node makes of what it reads."""
+    """Returns the names under which other nodes see the values that a node computes."""
     match node:
         case Compute() | Call():
             return (node.name,)
@@ -467,7 +467,7 @@ def _gives(node: Node) -> Iterable[str]:
 
 
 def _reads(node: Node, plan: Plan) -> frozenset[str]:
-    """The names that a node reads; of a call, also those that the outputs of the other one read."""
+    """Returns the names that a node reads; for a call, also those of the called outputs."""
     values: list[Value | None] = [*outer_values(node)]
     if isinstance(node, Loop):
         values += inner_values(node)
@@ -497,7 +497,7 @@ _EVERYTHING = "results"
 
 
 def given_to(node: Node, scope: Scope) -> Json:
-    """What a node is given, in the scope that it stands in; None where that cannot be had."""
+    """Returns the input of a node in its scope, or None if it cannot be computed."""
     written = _written(node)
     if written is None:
         return read_by(node, scope) or None
@@ -509,7 +509,7 @@ def given_to(node: Node, scope: Scope) -> Json:
 
 
 def read_by(node: Node, scope: Scope) -> dict[str, Json]:
-    """The names that a node reads, as far as it reads into their values."""
+    """Returns the values that a node reads by name, only the parts that it reads."""
     given: dict[str, Json] = {}
     uses, looking = _uses(node)
     for label, name, path in uses:
@@ -526,7 +526,7 @@ def read_by(node: Node, scope: Scope) -> dict[str, Json]:
 
 
 class _Tracing:
-    """A scope that keeps the names that are looked up in it."""
+    """A scope that records the names that are looked up in it."""
 
     def __init__(self, below: Scope) -> None:
         self._below = below
@@ -540,7 +540,7 @@ class _Tracing:
 
 
 def _written(node: Node) -> Value | None:
-    """The value that says what a node is given, where it has one."""
+    """Returns the expression of a node's input, if it has one."""
     if node.echo is not None:
         return node.echo
     match node:
@@ -571,7 +571,7 @@ def _written(node: Node) -> Value | None:
 
 
 def _uses(node: Node) -> tuple[list[Use], list[Expression]]:
-    """The names that a node reads, and the expressions whose functions look up more."""
+    """Returns the names that a node reads, and the expressions whose functions read more."""
     uses: dict[str, Use] = {}
     looking: list[Expression] = []
     for expression in (e for value in outer_values(node) for e in expressions_in(value)):

@@ -1,1 +1,1 @@
-"""What a server does beside what people ask of it: it starts, looks after and tells of runs."""
+"""What a server does by itself: it starts runs, looks after them and reports them."""

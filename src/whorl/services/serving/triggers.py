@@ -1,4 +1,4 @@
-"""What starts runs beside people: the rules of a trigger, and the runs that come of them."""
+"""The rules of triggers, and the runs that they start."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """The runs that are to be started; of those that are not, how many there are, and why."""
+    """The runs to start; the number of the others, and why they are not started."""
 
     each: tuple[Start, ...]
     is_split: bool = False
@@ -40,7 +40,7 @@ class Starts:
 
 
 def starts_of(workflow: Workflow, start: Start, now: float) -> Starts:
-    """What a trigger makes of what it is given. Raises UsageError R130 where it takes it not."""
+    """Returns the runs that a trigger starts for an input, or raises UsageError R130."""
     trigger = workflow.trigger
     if trigger is None or not (trigger.has_rules or trigger.tracking):
         return Starts((start,))
@@ -77,7 +77,7 @@ class Call:
 
 
 def checked_start(reading: Reading, providers: Providers, start: Start) -> tuple[Start, str]:
-    """How a run of a file may start, and who answers where that is no real model.
+    """Returns the checked start of a file's run, and the stand-in that answers for a real model.
 
     Raises UsageError for inputs that the workflow refuses, and what `permitted` raises.
     """
@@ -87,7 +87,7 @@ def checked_start(reading: Reading, providers: Providers, start: Start) -> tuple
 
 
 def inputs_of(trigger: Trigger, call: Call) -> Values:
-    """The inputs that a call gives to a run. Raises UsageError W907 where it does not fit."""
+    """Returns the inputs of a run from a call. Raises UsageError W907 if it does not fit."""
     parameters = _matched(trigger.path, call.path)
     if parameters is None:
         words = f"trigger {trigger.name!r} is called at {trigger.path or 'no path'!r}"
@@ -98,7 +98,7 @@ def inputs_of(trigger: Trigger, call: Call) -> Values:
 
 
 def _matched(template: str, path: str) -> dict[str, Json] | None:
-    """The parameters in a path such as `orders/{id}`; None where it is another one."""
+    """Returns the parameters of a path such as `orders/{id}`, or None if it does not match."""
     wanted, given = template.split("/"), path.strip("/").split("/")
     if len(wanted) != len(given):
         return None
@@ -112,7 +112,7 @@ def _matched(template: str, path: str) -> dict[str, Json] | None:
 
 
 def answer_of(store: SqliteStore, run: RunId) -> dict[str, Json] | None:
-    """What whoever called is answered with, secrets and all; None: there is no answer (yet)."""
+    """Returns the answer to the caller, including secrets, or None if it has none (yet)."""
     machine = fold(store, run, to_drive=True).machine
     answer = machine.plan.workflow.answer
     scope = machine.frames[machine.state["root"]].get("own_scope")
@@ -123,7 +123,7 @@ def answer_of(store: SqliteStore, run: RunId) -> dict[str, Json] | None:
 
 
 def only_start(workflow: Workflow, start: Start, now: float) -> Start:
-    """The one run that is started; raises UsageError R130 where there is none, or several."""
+    """Returns the only run to start; raises UsageError R130 for zero or several."""
     starts = starts_of(workflow, start, now)
     if starts.is_split and workflow.trigger is not None:
         words = f"trigger {workflow.trigger.name!r} starts a run for each of its items"
@@ -164,7 +164,7 @@ def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> l
 
 
 def scope_of(workflow: Workflow, given: Values, now: float) -> MappingScope:
-    """The names that a run would begin with."""
+    """Returns the scope with which a run would begin."""
     values: dict[str, Json] = check_inputs(workflow, given)
     values |= {"$now": now, "$seed": os.urandom(8).hex()}
     scope = MappingScope(values)

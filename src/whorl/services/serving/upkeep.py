@@ -1,8 +1,8 @@
-"""What a server does for the runs of its store by itself: it takes up what nobody drives any more,
-lets runs begin whose turn it is, and lets runs go on whose time to wait is over.
+"""Looks after the runs of a server's store: resumes runs that no process drives any more, starts
+runs whose turn it is, and resumes runs whose timer is due.
 
-Each time it looks, a fixed number of rows is read, however many runs wait. A run that cannot be
-driven here is left alone, with the reason, until somebody has done something with it.
+Each pass reads a fixed number of rows, for any number of waiting runs. If a run cannot be driven
+here, Upkeep stores the reason and leaves the run alone until a person acts on it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger("whorl")
 
 @dataclass(eq=False)
 class Upkeep:
-    """Looks after the runs of a store; `runs_max` of them are driven at once, by its own doing."""
+    """Looks after the runs of a store; it drives at most `runs_max` of them at once."""
 
     driving: Driving
     providers: Providers
@@ -47,7 +47,7 @@ class Upkeep:
 
     def __post_init__(self) -> None:
         self._store = self.driving.runtime.store
-        # When runs go on by themselves, in their own time and by the clock that nobody sets.
+        # When runs resume by themselves, in their own time and by the monotonic clock.
         self._timers: dict[RunId, tuple[float, float]] = {}
         self._driven: set[RunId] = set()
         # The last entry of runs that cannot be driven here, and when others may be tried again.
@@ -57,7 +57,7 @@ class Upkeep:
         self._holding: set[asyncio.Future[None]] = set()
 
     async def work(self) -> None:
-        """Goes on until it is cancelled; the runs of a mirror are looked after elsewhere."""
+        """Works until it is cancelled; a cluster looks after the runs of a mirror."""
         while not self._store.is_mirror:
             has_more = False
             try:
@@ -79,12 +79,12 @@ class Upkeep:
                 await asyncio.sleep(_LOOK_MIN_S)
 
     def _room(self) -> int:
-        """How many more runs may be driven; those that sleep do not count."""
+        """Returns how many more runs may be driven; sleeping runs do not count."""
         asleep = self.driving.runtime.is_asleep
         return self.runs_max - sum(not asleep(run) for run in self._driven)
 
     async def _look(self) -> bool:
-        """Has all done that is to be done now; tells whether more waits only for its turn."""
+        """Does one pass; returns whether more runs may be waiting only for their turn."""
         if time.monotonic() < self._pause_until or self.driving.is_closing:
             return False
         self._note_timers(await asyncio.to_thread(self._store.timers, TIMERS_MAX))
@@ -110,7 +110,7 @@ class Upkeep:
         return admitted > 0 or taken == room
 
     def _note_timers(self, rows: list[tuple[RunId, float, float]]) -> None:
-        """Of each timer that is new, reckons once how long it is by a clock that nobody sets."""
+        """Computes the deadline of each new timer once, by the monotonic clock."""
         now = time.monotonic()
         for run, due, left_s in rows:
             if run not in self._timers or self._timers[run][0] != due:
@@ -143,7 +143,7 @@ class Upkeep:
             return None
 
     async def _take_up(self, run: RunId, at_least: float = 0.0) -> bool:
-        """Drives a run that nobody drives, unless something is missing here that it needs."""
+        """Drives a run that no process drives, unless something that it needs is missing here."""
         reason = await asyncio.to_thread(self._missing, run)
         if reason:
             await self._hold(run, reason)

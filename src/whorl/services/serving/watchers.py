@@ -1,10 +1,10 @@
-"""Who is told of runs: the operator's address by notifications, a collector by OpenTelemetry, and
-whoever asks for numbers in the text format of Prometheus.
+"""Reports runs: by notifications to the operator's address, by OpenTelemetry to a collector, and
+as metrics in the text format of Prometheus.
 
-A notification that cannot be delivered is a line in the log; a run never fails over it. In a trace
-a run, its loops and their iterations are spans of their own, with exit reason and score; calls of
-models follow the GenAI conventions. It is made where `OTEL_EXPORTER_OTLP_ENDPOINT` is set and the
-extra `otel` is installed.
+If a notification cannot be delivered, it is logged; the run continues. In a trace a run, its loops
+and their iterations are spans of their own, with exit reason and score; calls of models follow the
+GenAI conventions. Traces are made if `OTEL_EXPORTER_OTLP_ENDPOINT` is set and the extra `otel` is
+installed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CALL = {
     "gen_ai.response.model": "model",
     "gen_ai.provider.name": "provider",
 }
-# The attributes of a span by the kind of the event, each with where it stands in the event's body.
+# The attributes of a span by the kind of the event, each with its place in the event's body.
 _ATTRIBUTES = {
     "loop.started": {"whorl.loop.path": "path"},
     "iteration.started": {"whorl.iteration": "number"},
@@ -91,17 +91,17 @@ log = logging.getLogger("whorl.notify")
 
 
 class _OfEvents:
-    """A part of watchers whom nothing but entries concerns."""
+    """The base of watchers that only use entries."""
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """Streamed text is nobody's news."""
+        """Ignores streamed text."""
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Whoever drives the run tells of it."""
+        """Ignores the fault, which the driver of the run reports."""
 
 
 class Notifier(_OfEvents):
-    """A watcher that sends a POST for what a person wants to know."""
+    """A watcher that sends a POST for events that a person wants to know."""
 
     def __init__(
         self, settings: NotifySettings, store: SqliteStore, secrets: tuple[Secret, ...] = ()
@@ -115,7 +115,7 @@ class Notifier(_OfEvents):
         self._sending: set[asyncio.Task[None]] = set()
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Looks for what is worth telling; of one batch, the last."""
+        """Sends the last notable entry of a batch."""
         notice: dict[str, Json] | None = None
         for entry in entries:
             event = entry.event
@@ -288,7 +288,7 @@ def _attributes(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_call(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a call that has ended; the name of a model begins with its provider's."""
+    """Returns the attributes of an ended call; a model's name begins with its provider's."""
     attributes = _attributes(kind, body)
     provider, has_model, _ = str(body.get("model") or "").partition("/")
     if has_model:
@@ -304,7 +304,7 @@ def _nanoseconds(at: float) -> int:
 
 @dataclass(slots=True)
 class Family:
-    """A metric: what it is, and its values by their labels; one with `bounds` is a histogram."""
+    """A metric: its description and its values by labels; with `bounds` it is a histogram."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -356,9 +356,9 @@ def text_of_families(families: Iterable[Family]) -> str:
 
 
 class Metrics:
-    """Counts what entries tell, as they become durable: that costs the same in any journal.
+    """Counts entries as they become durable; the cost does not grow with the journal.
 
-    Names of workflows and models are bounded: beyond so many, the rest is counted as `other`.
+    The number of workflow and model names is limited: all further names count as `other`.
     """
 
     def __init__(self) -> None:
@@ -383,7 +383,7 @@ class Metrics:
         return [each for each in vars(self).values() if isinstance(each, Family)]
 
     def bounded(self, label: str, name: str) -> str:
-        """The name, or `other` where there are too many of them already."""
+        """Returns the name, or `other` if there are too many names already."""
         known, name = self._names.setdefault(label, set()), name[:_NAME_LENGTH_MAX]
         if name not in known and len(known) >= NAMES_MAX:
             return OTHER
