@@ -61,6 +61,7 @@ security: .venv/.clustered
 # Before every commit: lint, types, contracts, budgets of lines, and the tests near the change.
 check: lint
 	$(BIN)/python tools/budget.py
+	$(BIN)/python tools/check_plain.py --quiet
 	$(BIN)/python tools/near.py
 
 # The workflows of the repository and its action: their shape, and what is dangerous in them.

@@ -43,7 +43,7 @@ class Span:
 class Diagnostic:
     """One finding about a workflow file, as data; `node` is the path of its step, where known.
 
-    `is_secret`: what stands at the span is shown to nobody.
+    `is_secret`: the text at the span is never shown.
     """
 
     code: str
@@ -123,7 +123,7 @@ class UsageError(WhorlError):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a run or a task failed, as it stands in the journal."""
+    """Why a run or a task failed, as it is in the journal."""
 
     code: str
     message: str

@@ -167,7 +167,7 @@ class Task(NodeFields):
     callers that invent a result. `defaults` on the workflow fill inputs that are absent. The inputs
     of a secure task are not stored. `timeout_s` is for one attempt, `total_timeout_s` for all
     attempts together, with the waits between them. `warns` is computed from the result as `shape`
-    is: a text is a warning of the run, null is no warning. The result of a task that `awaits_call`
+    is: a text is a warning of the run, null means none. The result of a task that `awaits_call`
     may come later, as a call of the address `$callback_url`. `unsubscribe` removes that address
     when the call is no longer wanted: an object of its kind and inputs, as that of a trigger,
     computed with the task's result as `$action`.

@@ -66,7 +66,7 @@ class Library:
 
     Its functions come before the core's of the same name; one that stands alone has no others.
     `read` is the syntax that has the library's name. `semantics` count for every expression that
-    names the library, whatever its syntax, and for sources of the syntax. `recorder`, written
+    names the library, in any syntax, and for sources of the syntax. `recorder`, written
     `module:name`, keeps records of the nodes that have ended (`whorl.interpreter.plan.Recorder`).
     `title` names the expressions in which authors call its functions, and `signature` shows how;
     one without a title is for readers, and not explained. `amendments` are the changes of memories

@@ -171,7 +171,7 @@ def pay_search(run: Run, program: Pattern, length: int) -> None:
 
 
 def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase: Value) -> Value:
-    """The first match, or one of its groups; none if there is none."""
+    """The first match, or one of its groups; none without a match."""
     program = compiled(run, source, "regex_search", ignore_case=bool(ignorecase))
     subject = run.text(value)
     pay_search(run, program, len(subject))

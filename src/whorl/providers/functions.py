@@ -59,7 +59,7 @@ _call: ContextVar[Call | None] = ContextVar("call", default=None)
 
 
 def current_call() -> Call:
-    """The call that is made at the moment; outside of runs, one that nobody watches."""
+    """The current call; outside of runs, one without watchers."""
     return _call.get() or Call()
 
 
@@ -128,7 +128,7 @@ class Tasks:
         return register(name)
 
     def add(self, name: str, function: Function, *, pure: bool = False) -> None:
-        """Registers a function; raises UsageError when the name is taken, or it is no function."""
+        """Registers a function; raises UsageError if the name is taken, or it is not a function."""
         if not callable(function):
             raise UsageError(f"task {name!r} is {function!r:.80}, which is not a function")
         if not isinstance(name, str) or not name:

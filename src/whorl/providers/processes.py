@@ -279,7 +279,7 @@ class Command(OwnTask):
 
     `steered` names the words of argv that must be no options.
     The value is `{stdout, stderr, exit_code}`. Another exit code than 0 is an error unless `check`
-    is false. With `stop_after_s` a command that takes longer is stopped, which is no error: the
+    is false. With `stop_after_s` a command that takes longer is stopped without an error: the
     value has `timed_out` then, and no exit code.
     """
 

@@ -239,7 +239,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Experiment
-         * @description Begins no more trials; those under way go on to their end. 409: it is not running.
+         * @description Begins no more trials; running trials finish. 409: it is not running.
          */
         post: operations["stop_experiment_api_experiments__name__stop_post"];
         delete?: never;
@@ -495,9 +495,9 @@ export interface paths {
          * Events
          * @description The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
          *
-         *     Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
-         *     with `whole` all of it so far, for late readers), `status` when the run's status
-         *     changes, `end` when it has ended. The stream stays open, since the run may go on.
+         *     Events of the stream: an entry (its seq is the id), `delta` with streamed text, `status` when
+         *     the run's status changes, `end` when it has ended. A `delta` has what is new, or with `whole`
+         *     all of it so far, for late readers. The stream stays open: the run may be continued.
          *     With many watchers, each gets events less often, and no text of calls that are finished.
          */
         get: operations["events_api_runs__run__events_get"];
@@ -682,7 +682,7 @@ export interface paths {
         put?: never;
         /**
          * Pause
-         * @description Lets what is under way end, and begins nothing new.
+         * @description Lets open calls finish, and begins nothing new.
          */
         post: operations["pause_api_runs__run__pause_post"];
         delete?: never;
@@ -782,7 +782,7 @@ export interface paths {
         put?: never;
         /**
          * Stop
-         * @description Ends a loop after the iteration that is under way, with what it returns then.
+         * @description Ends a loop after the running iteration, with what it returns then.
          */
         post: operations["stop_api_runs__run__stop_post"];
         delete?: never;
@@ -1179,7 +1179,7 @@ export interface paths {
         };
         /**
          * Fetch Answer
-         * @description The answer of a run; 202 while there is none.
+         * @description The answer of a run; 202 until it exists.
          */
         get: operations["fetch_answer_hooks_runs__run__get"];
         put?: never;
@@ -1257,7 +1257,7 @@ export interface paths {
         put?: never;
         /**
          * Take Webhook
-         * @description Starts the workflow that a hook was made for (`whorl server hook add`); signed by its own secret.
+         * @description Starts the workflow that a hook was made for (`whorl server hook add`); has its own secret.
          *
          *     The body has inputs by name, or is the main one. The same call is answered with the same run,
          *     however often it comes. 401: the signature is wrong or too old. 429: too many calls.
@@ -1373,7 +1373,7 @@ export interface components {
         };
         /**
          * AuditItem
-         * @description What somebody did.
+         * @description What a user or client did.
          */
         AuditItem: {
             /** Action */
@@ -2099,7 +2099,7 @@ export interface components {
         };
         /**
          * Graph
-         * @description A workflow as a picture shows it; workflows that it calls lie in the steps that call them.
+         * @description A workflow as a picture; workflows that it calls are inside the steps that call them.
          */
         Graph: {
             /** Dialect */
@@ -2872,8 +2872,8 @@ export interface components {
          * Request
          * @description The fields that all requests to a run have.
          *
-         *     `seen` is the last seq that the caller knows: the request is refused when somebody has steered
-         *     the run since, so a button that is pressed twice has one effect.
+         *     `seen` is the last seq that the caller knows: the request is refused if another client has
+         *     steered the run since, so a button that is pressed twice has one effect.
          */
         Request: {
             /** Seen */
@@ -3394,7 +3394,7 @@ export interface components {
         };
         /**
          * Sketched
-         * @description The picture of a text; none where it cannot be read, no diagnostics where nobody asked.
+         * @description The picture of a text, if it can be read; diagnostics only on request.
          */
         Sketched: {
             /** Diagnostics */
@@ -3496,7 +3496,7 @@ export interface components {
         };
         /**
          * Stop
-         * @description Lets no iteration of a loop begin after the one that is under way.
+         * @description Lets no iteration of a loop begin after the running one.
          */
         Stop: {
             /** Loop */

@@ -184,7 +184,7 @@ def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
 def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
     """Returns the author's fields; adds number, score and time if they are missing.
 
-    A field that is only the score is null if there is no score; others compute with a 0.
+    A field that is only the score is null without a score; others compute with a 0.
     """
     written = agent.mapping("past_loops_metadata")
     fields = tasks.read_fields(agent.context, written)

@@ -79,7 +79,7 @@ def find_score(run: Run, results: Table, settings: Table) -> Scored | None:
     """Returns the score and its agent: criteria first, then the moderators, then by plan.
 
     Later agents come first: the scorer usually answers last. A number out of range is returned only
-    if there is none in range.
+    if no other number is in range.
     """
     return _best(_candidates(run, results, settings))
 

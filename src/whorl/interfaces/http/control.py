@@ -156,8 +156,8 @@ def limited(state: ServerState, starts: Starts) -> Starts:
 class Request(Closed):
     """The fields that all requests to a run have.
 
-    `seen` is the last seq that the caller knows: the request is refused when somebody has steered
-    the run since, so a button that is pressed twice has one effect.
+    `seen` is the last seq that the caller knows: the request is refused if another client has
+    steered the run since, so a button that is pressed twice has one effect.
     """
 
     seen: Seen = None
@@ -180,7 +180,7 @@ async def _shown(state: ServerState, run: RunId, asked: Awaitable[object]) -> Ru
 
 @router.post("/{run}/pause", status_code=202)
 async def pause(state: State, run: KnownRun, request: Request) -> RunItem:
-    """Lets what is under way end, and begins nothing new."""
+    """Lets open calls finish, and begins nothing new."""
     return await _ask(state, run, request, lambda: steering.paused(state.store, run))
 
 
@@ -279,14 +279,14 @@ async def accept(state: State, run: KnownRun, request: Accept) -> RunItem:
 
 
 class Stop(Request):
-    """Lets no iteration of a loop begin after the one that is under way."""
+    """Lets no iteration of a loop begin after the running one."""
 
     loop: Address | None = None
 
 
 @router.post("/{run}/stop", status_code=202)
 async def stop(state: State, run: KnownRun, request: Stop) -> RunItem:
-    """Ends a loop after the iteration that is under way, with what it returns then."""
+    """Ends a loop after the running iteration, with what it returns then."""
     loop = request.loop or ""
     return await _ask(state, run, request, lambda: steering.stopped(state.store, run, loop))
 

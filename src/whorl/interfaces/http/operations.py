@@ -122,7 +122,7 @@ class AuditQuery(Closed):
 
 
 class AuditItem(Closed):
-    """What somebody did."""
+    """What a user or client did."""
 
     id: int
     at: float

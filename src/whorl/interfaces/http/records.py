@@ -73,7 +73,7 @@ class RecordList(Closed):
 
 
 class RecordsQuery(Closed):
-    """Which records: of a place and what lies in it; without one, of the run.
+    """Which records: of a place and its inside; without one, of the run.
 
     Of iterations and items inside it as many levels as `depth` says.
     """

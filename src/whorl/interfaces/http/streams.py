@@ -60,9 +60,9 @@ async def events(
 ) -> Any:
     """The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
 
-    Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
-    with `whole` all of it so far, for late readers), `status` when the run's status
-    changes, `end` when it has ended. The stream stays open, since the run may go on.
+    Events of the stream: an entry (its seq is the id), `delta` with streamed text, `status` when
+    the run's status changes, `end` when it has ended. A `delta` has what is new, or with `whole`
+    all of it so far, for late readers. The stream stays open: the run may be continued.
     With many watchers, each gets events less often, and no text of calls that are finished.
     """
     after = max(after, int(last_event_id or 0))

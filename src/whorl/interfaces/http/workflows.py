@@ -366,7 +366,7 @@ class GraphEdge(Closed):
 
 
 class Graph(Closed):
-    """A workflow as a picture shows it; workflows that it calls lie in the steps that call them."""
+    """A workflow as a picture; workflows that it calls are inside the steps that call them."""
 
     name: Shown
     dialect: str

@@ -388,7 +388,7 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     """Returns the provider and the model of a name.
 
     If the first part is not a configured provider, it belongs to the model's name
-    (`meta-llama/...`). If there is no default provider, or the default's models have no slash in
+    (`meta-llama/...`). Without a default provider, or if the default's models have no slash in
     their names, it means a provider that is not set up; using another one would hide that.
     """
     first, slash, rest = model.partition("/")

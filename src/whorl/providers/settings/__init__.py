@@ -258,7 +258,7 @@ class RuntimeSettings:
 class Retention:
     """`[retention]`: how many ended runs are kept, and for how long; the time of the audit.
 
-    None: there is no limit.
+    None means unlimited.
     """
 
     older_than_s: float | None = None

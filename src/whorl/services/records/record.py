@@ -37,10 +37,10 @@ class Attempt:
 class Record:
     """The outcome of a step, an item or an iteration; `node` is the key of its node in the plan.
 
-    `kind` is the kind of a task, the IR's word for another node, `item` or `iteration`. A step is
-    skipped for a `reason`: `condition` (its own), `order` (a step before it ended otherwise),
-    `halt` (another step failed), `branch` (another case was taken), `around` (the node around it
-    is skipped), `end` (that node ended before its turn), `budget`; `because` has the facts.
+    `kind` is the kind of a task, the IR's word for another node, `item` or `iteration`. A skip has
+    the `reason` `condition` (its own), `order` (a step before it), `halt` (a failure), `branch`
+    (another case was taken), `around` (the node around it), `end` (too late) or `budget`. `because`
+    has the facts.
     """
 
     address: str

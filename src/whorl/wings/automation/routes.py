@@ -308,7 +308,7 @@ for _method in _METHODS:
 
 @hooks_router.get("/runs/{run}", response_class=Response, responses=_ANSWERS)
 async def fetch_answer(state: State, run: KnownRun) -> Response:
-    """The answer of a run; 202 while there is none."""
+    """The answer of a run; 202 until it exists."""
     answer = await asyncio.to_thread(answer_of, state.store, run)
     if answer is not None:
         return _response(answer)

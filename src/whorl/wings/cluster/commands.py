@@ -45,8 +45,8 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
       whorl server worker --queue builders --calls-only
       whorl server worker --setup
 
-    Any number of workers share the work. Ctrl-C or SIGTERM: it takes nothing new, waits for the
-    calls that are under way, and leaves. Needs [runtime] kind = "temporal" in whorl.toml.
+    Any number of workers share the work. Ctrl-C or SIGTERM: it takes nothing new, waits for its
+    open calls, and ends. Needs [runtime] kind = "temporal" in whorl.toml.
     """
     from whorl.providers.registry import Providers
     from whorl.providers.settings import line_below

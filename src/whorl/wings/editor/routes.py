@@ -86,7 +86,7 @@ class NewFile(Closed):
 
 
 class Sketched(Closed):
-    """The picture of a text; none where it cannot be read, no diagnostics where nobody asked."""
+    """The picture of a text, if it can be read; diagnostics only on request."""
 
     file: str
     dialect: str

@@ -78,7 +78,7 @@ budget_option = click.option(
 def run_command(
     project: Project, *, file: str, budget: str, fresh: bool, detach: bool, as_json: bool
 ) -> int:
-    """Run an experiment FILE, go on with it, or, when all is done, only report.
+    """Run or continue an experiment FILE; when all is done, only report.
 
     \b
       whorl experiment run polish.experiment.yaml --budget 5

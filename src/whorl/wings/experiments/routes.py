@@ -311,7 +311,7 @@ async def show_experiment(state: State, name: Name) -> ExperimentDetail:
 
 @router.post("/{name}/stop", status_code=202, dependencies=_plain)
 async def stop_experiment(state: State, name: Name, _: Nothing) -> ExperimentDetail:
-    """Begins no more trials; those under way go on to their end. 409: it is not running."""
+    """Begins no more trials; running trials finish. 409: it is not running."""
     await state.job(Experiments).stop(name)
     return await _detail(state, name)
 

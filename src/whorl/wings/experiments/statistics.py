@@ -40,7 +40,7 @@ _TINY = 1e-12
 class Estimate:
     """A number with the limits of its interval, or None as limits if there are too few units.
 
-    An infinite upper limit means that there is no limit.
+    An infinite upper limit means unlimited.
     """
 
     value: float

@@ -106,8 +106,8 @@ def run(
     step was given. `models` are rules for models: `{"match": ..., "replies": [...]}`. `tasks` are
     functions that are really called. Steps are tried again only with `retries`.
 
-    Raises UsageError where a mock means no step or does not fit it, and AssertionError where a step
-    would have called somebody, or a sequence is used up.
+    Raises UsageError if a mock names no step or does not fit it, and AssertionError if a step would
+    have called a service, or a sequence is used up.
     """
     project = loading.project_of(config)
     if not isinstance(workflow, Workflow):

@@ -459,10 +459,9 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     \b
       whorl project restore ~/backups/whorl.db
 
-    Runs that were running when the backup was made, or waited for a person with a time limit, are
-    paused: what they have done since is not known, and `whorl resume` repeats calls that the backup
-    does not have, with the same keys. Of a file that is not as `whorl project backup` wrote it for
-    you, only runs are taken, as history.
+    Runs that were running when the backup was made, or waited for a person with a timeout, are
+    paused. `whorl resume` repeats their calls that the backup does not have, with the same keys. If
+    the file is not a backup that you made, only its runs are copied, as history.
     """
     if project.is_on_cluster:
         # It pauses runs in the copy, and those of a cluster are paused in no copy.

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @options.run_argument
 @with_json
 def pause(project: Project, *, run: str, as_json: bool) -> None:
-    """Pause a RUN: what is under way ends, nothing new begins until `whorl resume`.
+    """Pause a RUN: open calls finish, and nothing new begins until `whorl resume`.
 
     \b
       whorl runs pause last
@@ -110,7 +110,7 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
 @click.option("--at", default="", metavar="LOOP", help="Which loop, where there are several.")
 @on_run
 async def stop(session: RunSession, run: RunId, *, at: str) -> int:
-    """End a loop of a RUN after the iteration that is under way, with what it returns then.
+    """End a loop of a RUN after the running iteration, with what it returns then.
 
     \b
       whorl runs stop last

@@ -89,8 +89,8 @@ def serve(
       whorl serve --host 0.0.0.0 --token-file ~/.whorl-token --behind-proxy
 
     The server runs what you start on the page. It also resumes runs of this project whose server or
-    background process has died. When the server is stopped, calls that are under way may end, and
-    the next server goes on with the runs.
+    background process has died. If the server is stopped, open calls may finish, and the next
+    server resumes the runs.
     """
     from whorl.interfaces.http.auth import new_token, read_token
     from whorl.interfaces.http.server import Place, check_place

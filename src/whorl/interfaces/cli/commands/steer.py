@@ -46,7 +46,7 @@ _loop_option = click.option(
 @show_options
 @partial(located, drives=True)
 def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) -> int:
-    """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.
+    """Resume a RUN that was interrupted or paused; retry what failed in a failed one.
 
     No call that has finished is sent again.
 
@@ -153,8 +153,8 @@ async def continue_command(
       whorl continue last --iterations 3 --budget +0.50
       whorl continue last --budget +1       every loop that stopped for its budget
 
-    A loop inside `each` has an address: --at 'all[2]/polish'. A run that is paused goes on with
-    `whorl resume`.
+    A loop inside `each` has an address: --at 'all[2]/polish'. `whorl resume` resumes a paused
+    run.
     """
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
     session.say_toy(workflow_of(session.store, run))

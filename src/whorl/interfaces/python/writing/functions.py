@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class StepOptions(TypedDict, total=False):
     """What any step takes: its name, and how it is carried out.
 
-    `timeout` is in seconds, or a text such as `10m`; `retry` how often it is tried again, or
-    `{times, wait, backoff, on}`; `delivery` says what becomes of a call that a crash left in doubt;
+    `timeout` is in seconds, or a text such as `10m`. `retry` is the number of retries, or
+    `{times, wait, backoff, on}`. `delivery` decides about a call that a crash left in doubt.
     `on_failure` is `halt` or `continue`.
     """
 

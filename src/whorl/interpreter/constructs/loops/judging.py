@@ -132,7 +132,7 @@ def drop_judge(machine: State, frame: LoopFrame) -> None:
 def measure_early(machine: State, key: str) -> bool:
     """Measures an iteration that a jump has ended; returns whether it is the best so far.
 
-    Steps that the jump skipped cannot be read: then there is no score to compare.
+    Steps that the jump skipped cannot be read: then it has nothing to compare.
     """
     measure_iteration(machine, key, is_early=True)
     return loop_results.keep_best(machine, key)
@@ -209,7 +209,7 @@ def _take_rest(judged: Judged, outcome: Outcome) -> None:
 def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
     """Counts a vote as yes, no or (after one more try) ambiguous; a majority of all votes decides.
 
-    There is no verdict on a text that the model could not read as a whole.
+    A text that the model could not read as a whole gets no verdict.
     """
     verdict = value.get("verdict") if isinstance(value, dict) else None
     judged["answer"] = value.get("answer", "") if isinstance(value, dict) else str(value)
