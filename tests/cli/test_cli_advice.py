@@ -301,7 +301,8 @@ def looked_at(whorl: Whorl, run: str, said: str) -> str:
 
 def is_about_no_loop(done: Done) -> bool:
     """Whether a place is refused because no loop, or more than one, is there."""
-    return done.code == 2 and bool(re.search("has no loop|which loop|no finished", done.err))
+    words = "has no loop|which loop|no finished|several loops"
+    return done.code == 2 and bool(re.search(words, done.err))
 
 
 @pytest.mark.sample(5)

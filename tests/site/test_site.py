@@ -174,7 +174,7 @@ def test_every_picture_is_there_and_has_words(built: Path) -> None:
     ("words", "found"),
     [
         ("plateau", "concepts/loops"),
-        ("webhook", "guides/webhooks"),
+        ("webhook", "guides/triggers"),
         ("keeps_max_tokens", "reference/configuration"),
     ],
 )

@@ -17,7 +17,7 @@ export function Actions({ editor, node }: { editor: Editor; node: SketchNode }) 
       )}
       <WrapForm editor={editor} paths={[node.path]} />
       {isHolder && <Unwrap editor={editor} node={node} />}
-      {canExtract(editor.dialect, node) && <ExtractForm editor={editor} paths={[node.path]} />}
+      {canExtract(editor.dialect, node) && <ExtractForm editor={editor} path={node.path} />}
       {canInline(editor.dialect, node) && <Inline editor={editor} node={node} />}
       <RemoveButton editor={editor} nodes={[node]} />
     </div>
@@ -63,14 +63,14 @@ export function WrapForm({ editor, paths }: { editor: Editor; paths: readonly st
   );
 }
 
-/** Moves steps to a file of their own, which is called in their place; both are saved together. */
-export function ExtractForm({ editor, paths }: { editor: Editor; paths: readonly string[] }) {
+/** Moves a step to a file of its own, which is called in its place; both are saved together. */
+function ExtractForm({ editor, path }: { editor: Editor; path: string }) {
   const ending = editor.file.slice(editor.file.lastIndexOf("."));
-  const usual = `${nameOf(paths[0] ?? "")}${ending}`;
+  const usual = `${nameOf(path)}${ending}`;
   const [file, setFile] = useState("");
   const [isOpen, setOpen] = useState(false);
   const extract = async () => {
-    if (await editor.apply([{ operation: "extract", at: [...paths], file: file || usual }])) setOpen(false);
+    if (await editor.apply([{ operation: "extract", at: [path], file: file || usual }])) setOpen(false);
   };
   return (
     <details className="menu" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>

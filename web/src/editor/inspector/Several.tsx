@@ -1,6 +1,6 @@
 /** Several selected steps: what can be done with all of them. */
 import type { Editor, SketchNode } from "../contract";
-import { ExtractForm, RemoveButton, WrapForm } from "./Actions";
+import { RemoveButton, WrapForm } from "./Actions";
 
 export function Several({ editor, nodes }: { editor: Editor; nodes: readonly SketchNode[] }) {
   const isOneParent = new Set(nodes.map((node) => node.parent)).size === 1;
@@ -19,7 +19,6 @@ export function Several({ editor, nodes }: { editor: Editor; nodes: readonly Ske
       {!editor.isReadOnly && (
         <div className="inspector-actions">
           {isOneParent ? <WrapForm editor={editor} paths={nodes.map((node) => node.path)} /> : <p className="faint">Only steps with the same parent can be wrapped together.</p>}
-          {isOneParent && editor.dialect === "native" && <ExtractForm editor={editor} paths={nodes.map((node) => node.path)} />}
           <RemoveButton editor={editor} nodes={nodes} />
         </div>
       )}
