@@ -56,13 +56,9 @@ def test_text_waits_for_a_listener_that_is_slow(tmp_path: Path) -> None:
         with listening(tmp_path / "live", RUN, lambda *text: heard.append(text)):
             for number in range(30):
                 live.text(RUN, f"step{number}", "\0" * TEXT_MAX + "end")
-            while sum(len(text) for _, text in heard) < 30 * TEXT_MAX:
-                # What waits goes on with the next text, whichever it is.
-                live.text(RUN, "step29", "")
-                await asyncio.sleep(0)
+            await _hear(heard, 30 * TEXT_MAX)
         live.close()
-        texts = [text for _, text in heard if text]
-        return sum(map(len, texts)), texts[-1]
+        return sum(len(text) for _, text in heard), heard[-1][1]
 
     length, last = asyncio.run(main())
 

@@ -34,6 +34,7 @@ _LOOK_S = 0.02
 # So many bytes are written whole or not at all; POSIX has no less than 512 of them.
 _LINE_MAX = 4_096
 _ESCAPED_MAX = 12
+_PIPE_BYTES = 1_048_576
 
 
 def folder_of(store: Path) -> Path:
@@ -46,12 +47,13 @@ def add_text(texts: dict[str, str], address: str, text: str) -> None:
     texts[address] = (texts.get(address, "") + text)[-TEXT_MAX:]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Pipe:
-    """The writing end of a pipe; text that does not fit waits for the next write."""
+    """The writing end of a pipe; text that does not fit waits until there is room."""
 
     file: int
     waiting: dict[str, str]
+    is_blocked: bool = False
 
     def flush(self) -> None:
         """Writes the waiting text that fits. Raises OSError if no process reads the pipe."""
@@ -62,10 +64,27 @@ class _Pipe:
             try:
                 os.write(self.file, json.dumps([address, text[:count]]).encode() + b"\n")
             except BlockingIOError:
+                if not self.is_blocked:
+                    self.is_blocked = True
+                    asyncio.get_running_loop().add_writer(self.file, self._continue)
                 return
             del self.waiting[address]
             if text[count:]:
                 self.waiting[address] = text[count:]
+
+    def _continue(self) -> None:
+        self._unblock()
+        with suppress(OSError):
+            self.flush()
+
+    def _unblock(self) -> None:
+        if self.is_blocked:
+            self.is_blocked = False
+            asyncio.get_running_loop().remove_writer(self.file)
+
+    def close(self) -> None:
+        self._unblock()
+        os.close(self.file)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +118,7 @@ class LiveText:
             try:
                 pipe.flush()
             except OSError:
-                os.close(pipes.pop(name).file)
+                pipes.pop(name).close()
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         """Does nothing: other processes see the trouble at the store."""
@@ -113,7 +132,7 @@ class LiveText:
         for pipe in self._pipes.pop(run, {}).values():
             with suppress(OSError):
                 pipe.flush()
-            os.close(pipe.file)
+            pipe.close()
 
     def _look(self) -> None:
         """Finds the listeners to runs that are driven here."""
@@ -206,7 +225,16 @@ def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
         os.mkfifo(hidden, 0o600)
         # It is opened for writing, too, so that it does not end with the one who writes to it.
         file = os.open(hidden, os.O_RDWR | os.O_NONBLOCK)
+        _widen(file)
         hidden.rename(path)
     except OSError:
         return None
     return path, file
+
+
+def _widen(file: int) -> None:
+    """Gives a pipe room for the whole text of a step, if the system can."""
+    import fcntl
+
+    with suppress(OSError, AttributeError):
+        fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
