@@ -24,6 +24,8 @@ Style = Literal["plain", "single", "double", "literal", "folded", "json"]
 Segment = tuple[int, int]
 
 _LINE_END = regex(r"\r\n|\n|\r")
+_SURROGATES = regex("[\ud800-\udfff]+")
+_PAIR = regex("[\ud800-\udbff][\udc00-\udfff]")
 _BREAK = r"(?:\r\n|[\n\r\x85\u2028\u2029])"
 _YAML_BREAK = regex(_BREAK)
 _FOLD = rf"[ \t]*+{_BREAK}[ \t\n\r\x85\u2028\u2029]*+"
@@ -192,8 +194,15 @@ def without_surrogates(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return _SURROGATES.sub(_joined, text)
     return text
+
+
+def _joined(run: re.Match[str]) -> str:
+    """Returns a run of surrogates with its pairs joined; the codec is slow for lone ones."""
+    if not _PAIR.search(run[0]):
+        return "\ufffd" * len(run[0])
+    return run[0].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _line_starts(text: str) -> list[int]:
