@@ -64,10 +64,7 @@ steps:
         write: {step}
 outputs: {{text: "{{{{ l.write }}}}"}}
 """
-_STEPS = {
-    "a call": '{ask: "Write {{ iteration }}"}',
-    "a step without effects": "{use: nothing}",
-}
+_STEPS = {"a call": '{ask: "Write {{ iteration }}"}', "a step without effects": "{use: nothing}"}
 _PROJECT = """
 [runtime]
 kind = "temporal"

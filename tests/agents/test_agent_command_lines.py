@@ -228,11 +228,7 @@ def test_a_program_that_takes_a_schema_is_given_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "schema"),
-    [
-        ("gemini", SCHEMA),
-        ("codex", SCHEMA),
-        ("claude-code", {"anyOf": [SCHEMA]}),
-    ],
+    [("gemini", SCHEMA), ("codex", SCHEMA), ("claude-code", {"anyOf": [SCHEMA]})],
 )
 def test_others_are_told_the_schema_in_words(
     tmp_path: Path, agent: str, schema: dict[str, Any]

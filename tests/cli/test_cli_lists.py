@@ -168,15 +168,7 @@ def test_nothing_that_cost_is_shown_as_nothing(whorl: Whorl, mixed: Path) -> Non
     said = whorl("run", "tiny.yaml").err
     shown = [
         whorl(*words).out
-        for words in (
-            ("show",),
-            ("ls",),
-            (
-                "runs",
-                "cost",
-            ),
-            ("runs", "cost", "--by", "day"),
-        )
+        for words in (("show",), ("ls",), ("runs", "cost"), ("runs", "cost", "--by", "day"))
     ]
 
     for text in (said, *shown):

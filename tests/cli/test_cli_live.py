@@ -174,11 +174,7 @@ NEXT = "next: whorl runs approve"
         (((GATE, "a\n"),), True, None),
         (((GATE, "perhaps\n"), (GATE, "APPROVE\n")), True, None),
         (((GATE, "r\n"), ("(Enter for none): ", "too wet\n")), False, "too wet"),
-        (
-            ((GATE, "f\n"), (FEEDBACK, "\n"), (FEEDBACK, "dry\n"), ("[l]ater: ", "a\n")),
-            True,
-            "dry",
-        ),
+        (((GATE, "f\n"), (FEEDBACK, "\n"), (FEEDBACK, "dry\n"), ("[l]ater: ", "a\n")), True, "dry"),
     ],
 )
 def test_a_gate_is_answered_where_it_is_asked(

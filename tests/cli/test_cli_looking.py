@@ -74,9 +74,7 @@ def test_show(whorl: Whorl, run: str) -> None:
 def test_why(whorl: Whorl, run: str) -> None:
     ended = "3 iterations of at most 5; it ended because an expression became true"
     whorl("why last").prints(
-        ended,
-        "1  0.41   not met  review.approved is false; score 0.41 < 0.95",
-        "3  0.90★  met",
+        ended, "1  0.41   not met  review.approved is false; score 0.41 < 0.95", "3  0.90★  met"
     )
     [met] = whorl("why last --json").json["loops"]
     facts = met["iterations"][0]["facts"]

@@ -296,19 +296,10 @@ def test_without_a_key_a_run_ends(
 @pytest.mark.parametrize(
     "words",
     [
-        (
-            "runs",
-            "pause",
-        ),
-        (
-            "runs",
-            "approve",
-        ),
+        ("runs", "pause"),
+        ("runs", "approve"),
         ("continue", "-n", "1"),
-        (
-            "runs",
-            "stop",
-        ),
+        ("runs", "stop"),
         ("accept", "-n", "1"),
     ],
 )

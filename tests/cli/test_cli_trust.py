@@ -29,46 +29,46 @@ RIGHTS = {
         "addresses: 'https://x.example/b' for the task b",
     ],
     "[mcp.m]\ncommand = ['run', 'a b']\nenv = {A = 'env:B', C = 'd', TOKEN = 'secret'}": [
-        "programs: run 'a b' (MCP server m), with the variable B as A, C=***, TOKEN=***",
+        "programs: run 'a b' (MCP server m), with the variable B as A, C=***, TOKEN=***"
     ],
     "[mcp.m]\ncommand = ['npx', 'pg', '--token=secret', '--api-key', 'secret', 'a b', '-e',"
     " 'DB_PASSWORD=secret', 'postgres://u:secret@db/x']\n"
     "env = {PATH = '/own', NPM_TOKEN = 'secret'}": [
         "programs: npx pg --token=*** --api-key *** 'a b' -e DB_PASSWORD=*** postgres://***@db/x "
-        "(MCP server m), with PATH=/own, NPM_TOKEN=***",
+        "(MCP server m), with PATH=/own, NPM_TOKEN=***"
     ],
     "[mcp.m]\ncommand = ['bash', '-cauth', 'touch evil']": [
-        "programs: bash -cauth 'touch evil' (MCP server m)",
+        "programs: bash -cauth 'touch evil' (MCP server m)"
     ],
     "[agents.a]\nkind = 'codex'\nflags = ['--token', 'secret']": [
-        "programs: codex --token *** (agent a)",
+        "programs: codex --token *** (agent a)"
     ],
     "[notify]\nurl = 'https://hooks.example/services/T1/secret'": [
-        "notify: 'https://hooks.example/...' is notified about runs",
+        "notify: 'https://hooks.example/...' is notified about runs"
     ],
     "[agents.a]\nkind = 'codex'\nskip_permissions = true": [
-        "programs: codex (agent a), without asking before it acts",
+        "programs: codex (agent a), without asking before it acts"
     ],
     "[providers.own]\nbase_url = 'https://x.example/v1'\napi_key = 'secret'": [
-        "addresses: 'https://x.example/v1' for models (own), with its api_key",
+        "addresses: 'https://x.example/v1' for models (own), with its api_key"
     ],
     "[providers.openai]\napi_key = 'env:AWS_KEY'": [
-        "addresses: the address of 'openai' for models (openai), with the variable AWS_KEY",
+        "addresses: the address of 'openai' for models (openai), with the variable AWS_KEY"
     ],
     "[providers.openai]\napi_key = 'secret-0123'": [
-        "addresses: the address of 'openai' for models (openai), with its own key instead of yours",
+        "addresses: the address of 'openai' for models (openai), with its own key instead of yours"
     ],
     "[runtime.temporal]\naddress = 'x.example:7233'\napi_key = 'env:AWS_KEY'": [
-        "addresses: x.example:7233 drives runs if you choose Temporal, with the variable AWS_KEY",
+        "addresses: x.example:7233 drives runs if you choose Temporal, with the variable AWS_KEY"
     ],
     "[providers.a]\nkind = 'scripted'\nreplies = '../r.toml'": [
-        "files: read ../r.toml, the replies of a",
+        "files: read ../r.toml, the replies of a"
     ],
     "[keys.k]\nurl = 'https://x.example'\ntoken = 'env:T'": [
-        "addresses: 'https://x.example' for HTTP steps (key k), with the variable T",
+        "addresses: 'https://x.example' for HTTP steps (key k), with the variable T"
     ],
     "[notify]\nurl = 'https://x.example'\nheaders = {H = 'env:T'}": [
-        "notify: 'https://x.example' is notified about runs, with the variable T as H",
+        "notify: 'https://x.example' is notified about runs, with the variable T as H"
     ],
     "[connectors]\nurl = 'https://x.example'": ["addresses: 'https://x.example' for connectors"],
     "[prices.m]\ninput = 0.1\noutput = 0": [

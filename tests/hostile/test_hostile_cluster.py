@@ -23,10 +23,7 @@ COMMANDS = [
     ("ls",),
     ("project", "memory", "ls"),
     ("server", "schedule", "ls"),
-    (
-        "server",
-        "worker",
-    ),
+    ("server", "worker"),
 ]
 
 

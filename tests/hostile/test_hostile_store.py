@@ -206,10 +206,7 @@ def test_a_planted_trigger_is_in_nothing_that_is_made_of_a_store(
 
     for words in (
         ("project", "restore", str(tmp_path / "evil.db"), "--force"),
-        (
-            "project",
-            "adopt",
-        ),
+        ("project", "adopt"),
     ):
         done = person.whorl(*words)
         assert not lets_in(person, TOKEN)

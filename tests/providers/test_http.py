@@ -71,9 +71,7 @@ def test_a_post_sends_json_and_an_idempotency_key() -> None:
 
 @pytest.mark.parametrize(
     ("inputs", "body", "kind"),
-    [
-        ({"body": "hällo", "headers": {"content-type": "text/csv"}}, "hällo", "text/csv"),
-    ],
+    [({"body": "hällo", "headers": {"content-type": "text/csv"}}, "hällo", "text/csv")],
 )
 def test_a_text_is_sent_as_it_is(inputs: dict[str, Any], body: str, kind: str) -> None:
     _, _, server = perform(echo, **{"method": "PUT", **inputs})

@@ -385,11 +385,7 @@ def test_a_provider_is_checked_with_its_key(form: Format) -> None:
             *("text/event-stream", "all", ["all"]),
         ),
     ],
-    ids=[
-        "a lone surrogate",
-        "a line as long as a reply",
-        "no empty line behind the last event",
-    ],
+    ids=["a lone surrogate", "a line as long as a reply", "no empty line behind the last event"],
 )
 def test_unusual_texts(body: bytes, kind: str, value: str, texts: list[str]) -> None:
     reply, _, said = perform(OPENAI, answering(body, kind=kind))

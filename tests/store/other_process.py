@@ -49,11 +49,7 @@ async def race(store: SqliteStore, name: str, key: str) -> None:
     say(f"{run} {created}")
 
 
-TASKS: dict[str, Callable[..., Awaitable[None]]] = {
-    "own": own,
-    "work": work,
-    "race": race,
-}
+TASKS: dict[str, Callable[..., Awaitable[None]]] = {"own": own, "work": work, "race": race}
 
 
 async def main(path: str, task: str, *words: str) -> None:

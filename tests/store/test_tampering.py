@@ -201,10 +201,7 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
         lambda file: file.entry("kind = 4, body = '{}'"),
         "R903",
     ),
-    "J-14 a snapshot is of another shape": (
-        lambda file: file.state("{}"),
-        DONE,
-    ),
+    "J-14 a snapshot is of another shape": (lambda file: file.state("{}"), DONE),
 }
 
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.providers.asking import (
-    WORDS_MAX,
-    fence_for,
-    judged_value,
-    judgement_of,
-)
+from whorl.providers.asking import WORDS_MAX, fence_for, judged_value, judgement_of
 from whorl.providers.task import Request
 
 

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter import budget
 from whorl.interpreter.constructs import block, run, task
 from whorl.interpreter.constructs.loops import exploring, loop, loop_limits
-from whorl.interpreter.constructs.loops.loop import (
-    begin_body,
-    next_iteration,
-    resume_iteration,
-)
+from whorl.interpreter.constructs.loops.loop import begin_body, next_iteration, resume_iteration
 from whorl.interpreter.constructs.loops.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import inner, numbered, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed

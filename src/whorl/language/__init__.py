@@ -210,12 +210,7 @@ def functions(library: str = "") -> tuple[FunctionEntry, ...]:
 
 
 # These take time to make, and only what parses and compiles needs them.
-_LAZY = {
-    "NameUse": "tree",
-    "Library": "libraries",
-    "Semantics": "libraries",
-    "pattern": "patterns",
-}
+_LAZY = {"NameUse": "tree", "Library": "libraries", "Semantics": "libraries", "pattern": "patterns"}
 
 
 def __getattr__(name: str) -> object:

@@ -24,11 +24,7 @@ from whorl.errors import (
 )
 from whorl.lazily import dataclass, regex
 from whorl.services.configuration.foreign import find_foreign, is_marked, marks
-from whorl.services.configuration.sources import (
-    Configuration,
-    no_configuration,
-    read_configuration,
-)
+from whorl.services.configuration.sources import Configuration, no_configuration, read_configuration
 from whorl.services.configuration.trust import CONFIG_NAME, VARIABLE, is_foreign
 from whorl.source.paths import find_link
 

@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.constructs.loops.exploring import went_past
 from whorl.interpreter.events import Event, numbered, split_iteration
-from whorl.interpreter.requests import (
-    Refused,
-    chosen_loop,
-    objection,
-)
+from whorl.interpreter.requests import Refused, chosen_loop, objection
 from whorl.ir import Constant, Expression, Fields, Task, to_json
 from whorl.ir.walk import walk, with_all_nodes
 from whorl.language import LanguageError, parse

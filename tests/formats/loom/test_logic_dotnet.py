@@ -72,10 +72,7 @@ OTHERS: list[tuple[str, Json]] = [
         "@parseDateTime('2024-03-05T14:07:09.5Z', 'en-US', 'yyyy-MM-ddTHH:mm:ss.FFFK')",
         "2024-03-05T14:07:09.5000000Z",
     ),
-    (
-        "@parseDateTime('2024-03-05T14:07:09.1234567', 'en-US', 'o')",
-        "2024-03-05T14:07:09.1234560",
-    ),
+    ("@parseDateTime('2024-03-05T14:07:09.1234567', 'en-US', 'o')", "2024-03-05T14:07:09.1234560"),
     ("@parseDateTime('5 mars 2024', 'fr-FR', 'd MMMM yyyy')", "2024-03-05T00:00:00.0000000"),
     ("@parseDateTime('12 AM 3/5/2024', 'en-US', 'h tt M/d/yyyy')", "2024-03-05T00:00:00.0000000"),
     ("@convertFromUtc('2024-03-09T12:00:00Z', 'Eastern Standard Time', 'HH:mm')", "07:00"),

@@ -54,12 +54,7 @@ class Server:
         self.store = opened.store
         self.store.clock = lambda: self.now
         project = find_project(TRUSTED, folder=folder)
-        self.scheduler = Scheduler(
-            project,
-            opened.providers,
-            opened.driving,
-            Catalogue(project),
-        )
+        self.scheduler = Scheduler(project, opened.providers, opened.driving, Catalogue(project))
         self.table = ScheduleTable(self.store)
 
     async def at(self, seconds: float) -> None:

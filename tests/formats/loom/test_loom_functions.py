@@ -30,10 +30,7 @@ PAIRS = [{"key": key, "value": value} for key, value in (("a", "1"), ("a", "2"),
         (reply("text/plain", "hi"), "hi"),
         ({"status": 200, "headers": {}, "body": "bare"}, "bare"),
         (reply(XML, "<a/>"), {"$content-type": XML, "$content": "PGEvPg=="}),
-        (
-            reply(PNG, "iVBORw==", encoding="base64"),
-            {"$content-type": PNG, "$content": "iVBORw=="},
-        ),
+        (reply(PNG, "iVBORw==", encoding="base64"), {"$content-type": PNG, "$content": "iVBORw=="}),
         (
             reply(FORM, "a=1&a=2&b="),
             {"$content-type": FORM, "$content": "YT0xJmE9MiZiPQ==", "$formdata": PAIRS},

@@ -106,11 +106,7 @@ def test_mistakes(old: str, new: str, code: str, told: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "near"),
-    [
-        ("openai-anser", "openai-answer"),
-        ("graph-scot", "graph-scout"),
-        ("kg-reader", "memory"),
-    ],
+    [("openai-anser", "openai-answer"), ("graph-scot", "graph-scout"), ("kg-reader", "memory")],
 )
 def test_unsupported_type_names_the_nearest_type(kind: str, near: str) -> None:
     diagnostic = only(f"orchestrator: {{agents: [one]}}\nagents: [{{id: one, type: {kind}}}]")

@@ -62,11 +62,7 @@ def test_what_scripts_print(
 
 
 @pytest.mark.parametrize(
-    ("root", "name", "expected"),
-    [
-        ("site", "a.yaml", "site"),
-        ("../site", "flows/a.yaml", "site"),
-    ],
+    ("root", "name", "expected"), [("site", "a.yaml", "site"), ("../site", "flows/a.yaml", "site")]
 )
 def test_the_folder_of_a_file_is_seen_from_it(
     project: Path, root: str, name: str, expected: str

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from whorl.dialects.reader import parse
 from whorl.dialects.reading import REPORTED_MAX, ReadContext
-from whorl.dialects.reading.fields import (
-    unknown_fields,
-)
+from whorl.dialects.reading.fields import unknown_fields
 
 
 def context_of(text: str) -> ReadContext:

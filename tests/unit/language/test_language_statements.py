@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.language import (
-    EvaluationError,
-    Expression,
-    LanguageError,
-    MappingScope,
-    render,
-)
+from whorl.language import EvaluationError, Expression, LanguageError, MappingScope, render
 
 SCOPE = MappingScope(
     {

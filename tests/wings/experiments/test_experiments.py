@@ -9,15 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.guess import (
-    EXPERIMENT,
-    FILE,
-    GRADE,
-    SHORT_YES,
-    configure,
-    run_json,
-    whorl,
-)
+from experiments.guess import EXPERIMENT, FILE, GRADE, SHORT_YES, configure, run_json, whorl
 from whorl.runtimes.sqlite import SqliteStore
 
 

@@ -9,15 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.guess import (
-    EXPERIMENT,
-    FILE,
-    VARIANTS,
-    advised,
-    change,
-    run_json,
-    whorl,
-)
+from experiments.guess import EXPERIMENT, FILE, VARIANTS, advised, change, run_json, whorl
 from experiments.served import SERVED
 from whorl.wings.experiments.gate import would_decide
 

@@ -118,11 +118,7 @@ def test_a_variant_takes_the_inputs_that_cases_give(variant: str, said: str, adv
     """Told once, and not for each case; nothing is run."""
     own = "inputs: {n: integer, task: {type: string, default: none}}"
     more = own.replace("}}", "}, tone: {type: string, default: plain}}")
-    for name, inputs in {
-        "guess": own,
-        "terse": own.replace("task", "tasks"),
-        "more": more,
-    }.items():
+    for name, inputs in {"guess": own, "terse": own.replace("task", "tasks"), "more": more}.items():
         Path(f"{name}.yaml").write_text(FLOW.replace("inputs: {n: integer}", inputs))
     Path("cases.csv").write_text("n,task\n1,a\n2,b\n")
     Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, f"variants:\n  terse: {variant}\n"))

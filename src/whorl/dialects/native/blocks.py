@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
 from whorl.dialects.native import forms
-from whorl.dialects.native.context import (
-    Attributes,
-    CannotWriteError,
-    Context,
-    Enclosing,
-    Location,
-)
+from whorl.dialects.native.context import Attributes, CannotWriteError, Context, Enclosing, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.fields import texts_of

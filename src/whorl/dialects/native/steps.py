@@ -251,12 +251,7 @@ class Choose(forms.Object):
         return attributes
 
 
-def _kind(
-    name: str,
-    node: type,
-    inside: forms.FieldTable | None = None,
-    **own: forms.Form,
-) -> Kind:
+def _kind(name: str, node: type, inside: forms.FieldTable | None = None, **own: forms.Form) -> Kind:
     """Makes a kind of step that its fields describe fully, some of them `inside` of one."""
     attributes = [field.attribute for field in (inside or {}).values()]
     return Kind(name, node, fields(name, own, node, *NODE, *attributes), inside or {})

@@ -308,8 +308,7 @@ TEMPLATE = forms.Template("a text, which may hold {{ }}")
 EXPRESSION = forms.Condition()
 VALUE = forms.Anything()
 MODEL = Texts(
-    forms.Text("a model such as openai/gpt-5-mini"),
-    ListOf(forms.Text("a model"), least=1),
+    forms.Text("a model such as openai/gpt-5-mini"), ListOf(forms.Text("a model"), least=1)
 )
 _FORMS: dict[str, forms.Form] = {
     "codes": Texts(forms.Text("an error code, HTTP status or word"), ListOf(VALUE)),

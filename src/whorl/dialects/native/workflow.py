@@ -318,11 +318,7 @@ def native_schema() -> dict[str, Json]:
             "step": {
                 "type": "object",
                 "anyOf": [
-                    {
-                        "title": kind.name,
-                        "description": kind.doc,
-                        **forms.schema_of(kind.fields),
-                    }
+                    {"title": kind.name, "description": kind.doc, **forms.schema_of(kind.fields)}
                     for kind in KINDS.values()
                 ],
             },

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any
 from whorl import ir
 from whorl.dialects.files import NoFiles
 from whorl.dialects.native import forms
-from whorl.dialects.native.context import (
-    CORE,
-    CannotWriteError,
-    Context,
-    Enclosing,
-)
+from whorl.dialects.native.context import CORE, CannotWriteError, Context, Enclosing
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import FILE, SHARED, defaults_of
 from whorl.dialects.reader import read_workflow

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.source import Sequence
 from whorl.wings.editor.kit.canvas import ListChanges
-from whorl.wings.editor.kit.sketch import (
-    Keys,
-    Sketch,
-    SketchEdge,
-    SketchNode,
-    at,
-    joined,
-)
+from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchEdge, SketchNode, at, joined
 
 if TYPE_CHECKING:
     from whorl.source import Document

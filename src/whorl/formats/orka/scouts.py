@@ -7,12 +7,7 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from whorl.formats.orka import outputs
-from whorl.formats.orka.outputs import (
-    number_in,
-    table_in,
-    tables_in,
-    texts_in,
-)
+from whorl.formats.orka.outputs import number_in, table_in, tables_in, texts_in
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED, Value, to_text
 

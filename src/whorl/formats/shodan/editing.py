@@ -15,15 +15,7 @@ from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Kind, Row, data_field, field_row
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
-from whorl.wings.editor.kit.sketch import (
-    Keys,
-    SketchNode,
-    at,
-    is_in,
-    joined,
-    number_pair,
-    text_at,
-)
+from whorl.wings.editor.kit.sketch import Keys, SketchNode, at, is_in, joined, number_pair, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -112,11 +112,7 @@ def print_outputs(outputs: dict[str, Json]) -> None:
 
 
 def final_lines(
-    store: SqliteStore,
-    run: RunId,
-    result: dict[str, Any],
-    *,
-    shown: Set[str] = frozenset(),
+    store: SqliteStore, run: RunId, result: dict[str, Any], *, shown: Set[str] = frozenset()
 ) -> Iterator[str]:
     """Yields exit reason, returned iteration, cost, run, next command.
 

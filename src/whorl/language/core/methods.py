@@ -9,14 +9,7 @@ from whorl.language.core import lists
 from whorl.language.core import text as filters
 from whorl.language.faults import EvaluationError
 from whorl.language.operators import equal
-from whorl.language.values import (
-    UNDEFINED,
-    Namespace,
-    Value,
-    item_of,
-    key_text,
-    kind_of,
-)
+from whorl.language.values import UNDEFINED, Namespace, Value, item_of, key_text, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -416,9 +416,7 @@ class Converter:
     def _arguments(self, node: nodes.Filter | nodes.Test | nodes.Call) -> _Arguments:
         if node.dyn_args is not None or node.dyn_kwargs is not None:
             raise LanguageError(
-                "arguments cannot be unpacked with `*` or `**`",
-                node.lineno,
-                "write each argument",
+                "arguments cannot be unpacked with `*` or `**`", node.lineno, "write each argument"
             )
         keywords: dict[str, tree.Expr] = {}
         for keyword in node.kwargs:

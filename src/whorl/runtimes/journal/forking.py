@@ -230,12 +230,7 @@ def look_into(
 
 
 def _observations(
-    journal: Journal,
-    run: RunId,
-    iterations: frozenset[str],
-    seals: Seals | None,
-    *,
-    to_drive: bool,
+    journal: Journal, run: RunId, iterations: frozenset[str], seals: Seals | None, *, to_drive: bool
 ) -> dict[str, dict[str, Json]]:
     ends = journal.iteration_ends(run, iterations)
     observer = _Results(iterations)

@@ -28,13 +28,7 @@ from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.change_watch import TRY_EVERY_S
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import encode, to_text, whole
-from whorl.runtimes.sqlite.faults import (
-    check_log,
-    closed,
-    ended,
-    is_fsync_fault,
-    strange,
-)
+from whorl.runtimes.sqlite.faults import check_log, closed, ended, is_fsync_fault, strange
 from whorl.runtimes.sqlite.ownership import (
     BEAT_EVERY_S,
     ClockPair,

@@ -17,15 +17,7 @@ from whorl.services.records.lookup import RecordLookup
 from whorl.services.records.record import Focus, Record
 from whorl.services.records.recorder import Recorder
 
-__all__ = [
-    "LIMIT",
-    "Record",
-    "Records",
-    "RunRecords",
-    "document",
-    "document_of",
-    "records_of",
-]
+__all__ = ["LIMIT", "Record", "Records", "RunRecords", "document", "document_of", "records_of"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

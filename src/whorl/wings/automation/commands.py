@@ -12,12 +12,7 @@ import click
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import CommandGroup
-from whorl.interfaces.cli.options import (
-    json_option,
-    located,
-    print_json,
-    workflow_option,
-)
+from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import age, clock, line, table
 from whorl.ir.values import parse_duration

@@ -19,13 +19,7 @@ from whorl.errors import StoreError, UsageError, WhorlError, safe
 from whorl.providers.json_values import table_of
 from whorl.providers.task import Request
 from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of, starts_of
-from whorl.wings.automation.registry import (
-    Schedules,
-    lets_triggers,
-    not_let,
-    of_triggers,
-    prepared,
-)
+from whorl.wings.automation.registry import Schedules, lets_triggers, not_let, of_triggers, prepared
 from whorl.wings.automation.rules import (
     GRACE_S,
     OPEN_MAX,

@@ -159,10 +159,7 @@ class Schedules:
 
 
 def of_triggers(
-    project: Project,
-    listed: Sequence[ListedFile],
-    known: Sequence[Schedule],
-    now: float,
+    project: Project, listed: Sequence[ListedFile], known: Sequence[Schedule], now: float
 ) -> tuple[list[Schedule], list[Schedule]]:
     """Returns the new or changed schedules of a project's files, and those to remove.
 

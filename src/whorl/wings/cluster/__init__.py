@@ -13,7 +13,7 @@ WING = Wing(
             4,
             "whorl.wings.cluster.commands:worker",
             "Do the work of a cluster here.",
-        ),
+        )
     },
     offers={
         "cluster": "whorl.wings.cluster.service:CLUSTER",

@@ -117,11 +117,7 @@ async def _work(project: Project, providers: Providers, queue: str, *, calls_onl
 
 
 def _due_runs(
-    project: Project,
-    providers: Providers,
-    workers: Workers,
-    value: dict[str, Any],
-    due: float,
+    project: Project, providers: Providers, workers: Workers, value: dict[str, Any], due: float
 ) -> dict[str, Any]:
     """Returns the runs that a schedule starts at a time, by its file on this machine."""
     from whorl.services.runs import USUAL_URL

@@ -110,12 +110,7 @@ class Beginning:
     def pilot(self) -> PureDriver:
         plan = plan_of(self.digest, self.workflow)
         return PureDriver(
-            plan,
-            self.state,
-            seq=self.seq,
-            digest=self.hash,
-            pins=self.pins,
-            effects=self.effects,
+            plan, self.state, seq=self.seq, digest=self.hash, pins=self.pins, effects=self.effects
         )
 
     def go_on(

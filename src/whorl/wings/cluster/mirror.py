@@ -18,13 +18,7 @@ from temporalio.api.workflowservice.v1 import ListSchedulesRequest
 
 from whorl.errors import Fenced, StoreError, UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import (
-    SNAPSHOT_EVERY,
-    Entry,
-    NewRun,
-    RunId,
-    entries_between,
-)
+from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, NewRun, RunId, entries_between
 from whorl.runtimes.journal.sealed_secrets import RunSealing
 from whorl.wings.automation.table import ScheduleTable
 from whorl.wings.cluster import messages

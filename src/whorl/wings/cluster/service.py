@@ -152,10 +152,5 @@ def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:
 
 
 CLUSTER = Cluster(
-    open_cluster,
-    refresh_mirror,
-    mirror_lag,
-    cluster_findings,
-    cluster_memory,
-    forget_on_cluster,
+    open_cluster, refresh_mirror, mirror_lag, cluster_findings, cluster_memory, forget_on_cluster
 )

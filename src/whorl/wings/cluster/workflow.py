@@ -17,10 +17,7 @@ from temporalio.common import (
     SearchAttributePair,
     TypedSearchAttributes,
 )
-from temporalio.exceptions import (
-    ActivityError,
-    CancelledError,
-)
+from temporalio.exceptions import ActivityError, CancelledError
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer

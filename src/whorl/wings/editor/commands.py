@@ -20,13 +20,7 @@ from whorl.errors import EditRefused, UsageError, did_you_mean, plural, safe
 from whorl.errors import as_json as _finding
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import (
-    json_option,
-    located,
-    print_json,
-    read_stdin,
-    write_file,
-)
+from whorl.interfaces.cli.options import json_option, located, print_json, read_stdin, write_file
 from whorl.interfaces.cli.session import Show, run_session, show_options
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust

@@ -285,11 +285,7 @@ def pins_of(
 
 
 def save_pins(
-    project: Project,
-    file: str,
-    values: dict[str, Json],
-    text: str | None,
-    others: Others = None,
+    project: Project, file: str, values: dict[str, Json], text: str | None, others: Others = None
 ) -> None:
     """Replaces the pins of a file; refuses unknown steps."""
     nodes = _nodes(project, file, text, others)

@@ -9,7 +9,7 @@ WING = Wing(
             1,
             "whorl.wings.experiments.commands:experiment",
             "Compare variants over many cases; what-if; judges.",
-        ),
+        )
     },
     files=(
         FileKind(
@@ -20,10 +20,7 @@ WING = Wing(
             claims="whorl.wings.experiments.document:is_experiment",
         ),
     ),
-    routers=(
-        "whorl.wings.experiments.routes:router",
-        "whorl.wings.experiments.routes:runs_router",
-    ),
+    routers=("whorl.wings.experiments.routes:router", "whorl.wings.experiments.routes:runs_router"),
     jobs=("whorl.wings.experiments.server_jobs:experiments_of",),
     names={
         "Experiment": "whorl.wings.experiments.python",

@@ -74,11 +74,7 @@ def judge_in(loop: Loop) -> Judge | None:
 
 
 def check_judged(
-    experiment: Experiment,
-    prepared: Mapping[str, Prepared],
-    against: str,
-    name: str,
-    variant: str,
+    experiment: Experiment, prepared: Mapping[str, Prepared], against: str, name: str, variant: str
 ) -> None:
     """Raises UsageError if there is no such judge; `against` is a grader, or empty."""
     graders = experiment.graders

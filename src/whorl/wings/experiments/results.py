@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError
 from whorl.ir import Loop
 from whorl.ir.walk import walk
-from whorl.wings.experiments.graders import (
-    Collection,
-    Graded,
-    is_known,
-    reads_outputs,
-)
+from whorl.wings.experiments.graders import Collection, Graded, is_known, reads_outputs
 from whorl.wings.experiments.report import (
     Commands,
     Report,
@@ -39,11 +34,7 @@ from whorl.wings.experiments.trials import (
 )
 from whorl.wings.experiments.variants import fails_with, loop_named, prepare, workflow_named
 from whorl.wings.experiments.what_if.evaluate import GONE_ON
-from whorl.wings.experiments.what_if.loop_facts import (
-    Subject,
-    atoms_in,
-    facts_of,
-)
+from whorl.wings.experiments.what_if.loop_facts import Subject, atoms_in, facts_of
 from whorl.wings.experiments.what_if.query import IterationOutputs
 from whorl.wings.experiments.what_if.sweep import NO_GRADE, Sweep, default_rules, sweep_of
 

@@ -237,9 +237,7 @@ def _draws(count: int, draw: random.Random) -> Iterator[Iterable[int]]:
 
 
 def detectable(
-    differences: Sequence[float],
-    groups: Sequence[Hashable] | None = None,
-    level: float = LEVEL,
+    differences: Sequence[float], groups: Sequence[Hashable] | None = None, level: float = LEVEL
 ) -> float:
     """Returns the least difference that is seen four times of five at this level, rounded up."""
     totals, sizes = gather(differences, groups)

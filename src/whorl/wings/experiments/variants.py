@@ -192,12 +192,7 @@ def with_loop(workflow: Workflow, loop: Loop, changed: Loop) -> Workflow:
 
 
 def read_rule(
-    document: Document,
-    words: Mapping,
-    loop: Loop,
-    workflow: Workflow,
-    *,
-    keeps_score: bool = False,
+    document: Document, words: Mapping, loop: Loop, workflow: Workflow, *, keeps_score: bool = False
 ) -> Loop:
     """Returns a loop of a workflow with another rule, in the words of the native `repeat`.
 

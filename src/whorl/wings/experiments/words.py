@@ -539,10 +539,7 @@ def _frontier(sweep: Sweep) -> list[str]:
     for rule, point in zip(sweep.rules, points, strict=True):
         plot.dot(point, "#d1d5db", 2, rule.words)
     plot.line([points[index] for index in sweep.frontier], "#2563eb")
-    for one, word, color in (
-        (sweep.own, "yours", "#dc2626"),
-        (sweep.recommended, "★", "#059669"),
-    ):
+    for one, word, color in ((sweep.own, "yours", "#dc2626"), (sweep.recommended, "★", "#059669")):
         if one is not None and one.grades:
             point = one.cost_usd, one.grade
             x, y = plot.place(point)

@@ -11,12 +11,7 @@ from whorl.plugins import FileKind, Wing
 
 WING = Wing(
     commands={
-        "test": (
-            "Start",
-            3,
-            "whorl.wings.testing.commands:test",
-            "Run the tests of workflows.",
-        ),
+        "test": ("Start", 3, "whorl.wings.testing.commands:test", "Run the tests of workflows.")
     },
     offers={"mocks": "whorl.wings.testing.files:mocked_run"},
     files=(

@@ -29,12 +29,7 @@ from whorl.ir.walk import index_nodes
 from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.services.inspecting.results import result_of
 from whorl.services.project import candidates
-from whorl.services.replay import (
-    cassette_from_run,
-    cassette_from_text,
-    replay,
-    steered,
-)
+from whorl.services.replay import cassette_from_run, cassette_from_text, replay, steered
 from whorl.services.runs import find_run
 from whorl.source.paths import open_file
 from whorl.wings.testing.files import (
@@ -159,12 +154,7 @@ def _find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]
 
 
 def _test_files(
-    project: Project,
-    tests: dict[str, list[str]],
-    *,
-    is_covered: bool,
-    least: float,
-    as_json: bool,
+    project: Project, tests: dict[str, list[str]], *, is_covered: bool, least: float, as_json: bool
 ) -> int:
     """Runs test files. Returns the exit code: 2 for mistakes, 1 if a test fails."""
     suites: list[Suite] = []

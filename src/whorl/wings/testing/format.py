@@ -133,9 +133,7 @@ SCHEMA: dict[str, Any] = {
         "loop": _object("loop"),
         "step": _object("step"),
         "answer": {"anyOf": [_KINDS["scalar"], _object("answer")]},
-        "mock": {
-            "anyOf": [_KINDS["scalar"], _KINDS["answers"], _object("answer", "sequence")],
-        },
+        "mock": {"anyOf": [_KINDS["scalar"], _KINDS["answers"], _object("answer", "sequence")]},
     },
 }
 # A program may give a function instead of these.

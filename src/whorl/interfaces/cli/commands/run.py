@@ -16,13 +16,7 @@ from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import (
-    located,
-    note_start,
-    pasted,
-    print_json,
-    with_help,
-)
+from whorl.interfaces.cli.options import located, note_start, pasted, print_json, with_help
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import echo, say

@@ -13,13 +13,7 @@ from whorl.interfaces import status_words
 from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.commands import open_run
 from whorl.interfaces.cli.next_command import next_command
-from whorl.interfaces.cli.options import (
-    json_option,
-    located,
-    place_option,
-    print_json,
-    with_help,
-)
+from whorl.interfaces.cli.options import json_option, located, place_option, print_json, with_help
 from whorl.interfaces.cli.summary import (
     is_quiet,
     place_lines,
@@ -196,13 +190,7 @@ def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 @click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
 @located
 def show(
-    project: Project,
-    *,
-    run: str,
-    brief: bool,
-    whole: bool,
-    as_json: bool,
-    deep: bool,
+    project: Project, *, run: str, brief: bool, whole: bool, as_json: bool, deep: bool
 ) -> None:
     """Show a RUN: where it is, its steps, loops and results; or a place of it, with its texts.
 

@@ -16,13 +16,7 @@ from whorl.interpreter.constructs.block import new_block, results
 from whorl.interpreter.constructs.loops import exploring, judging, loop_limits, loop_results
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
-from whorl.interpreter.frames import (
-    error_at,
-    failed,
-    is_failure,
-    language_failure,
-    out_of_time,
-)
+from whorl.interpreter.frames import error_at, failed, is_failure, language_failure, out_of_time
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir.nodes import ITERATIONS_MAX

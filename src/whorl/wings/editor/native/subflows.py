@@ -24,12 +24,7 @@ from whorl.source.editing.text import TAKEN
 from whorl.wings.editor.kit.changes import Changes, open_text
 from whorl.wings.editor.kit.operations import READ, UNAVAILABLE, refuse
 from whorl.wings.editor.kit.sketch import SketchNode, at, is_in, joined
-from whorl.wings.editor.native.readers import (
-    Reading,
-    Reference,
-    name_of,
-    spelled,
-)
+from whorl.wings.editor.native.readers import Reading, Reference, name_of, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
