@@ -70,7 +70,19 @@ def test_no_host_has_a_space(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["exam ple.com", "example.com ", "1 ", "0x1 ", "1 .2", "ex<b>.com", "a%20b"]
+    "host",
+    [
+        "exam ple.com",
+        "example.com ",
+        "1 ",
+        "0x1 ",
+        "1 .2",
+        "ex<b>.com",
+        "a%20b",
+        " [::]",
+        "a[::1]",
+        "[::1]a:80",
+    ],
 )
 def test_odd_characters_in_a_host_are_refused(host: str) -> None:
     assert "its host is not" in refusal(f"https://{host}/x")

@@ -134,6 +134,7 @@ LENGTH_MAX = 8_192
 
 # Line breaks would let a value write headers; a backslash is a slash to some programs.
 _UNCLEAR = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+_BRACKETED = re.compile(r"\[[^\[\]]*\](:\d*)?")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _KEPT_IN_PATH = "/%:@!$&'()*+,;=~-._"
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
@@ -188,7 +189,9 @@ def target_of(url: str) -> Target:
         raise _refusal(url, "only https and http are known")
     if "@" in parts.netloc:
         raise _refusal(url, "a URL must not contain a user name or password; use a header")
-    host = _host_of(parts.hostname or "")
+    # `urlsplit` leaves out what stands beside the brackets.
+    is_odd = "[" in parts.netloc and not _BRACKETED.fullmatch(parts.netloc)
+    host = "" if is_odd else _host_of(parts.hostname or "")
     if not host:
         raise _refusal(url, "its host is not a host name or an address")
     path = _encoded(parts.path or "/", _KEPT_IN_PATH)
