@@ -74,7 +74,7 @@ async def test_a_loop_goes_on_and_an_earlier_iteration_is_accepted(
         run = await session.start(counting, max_iterations=2)
         seen = [(await run.result()).output]
         last = [event.seq async for event in run.events()][-1]
-        await run.go_on(1)
+        await run.continue_(1)
         kinds = [event.kind async for event in run.events(after=last)]
         assert (kinds[0], kinds[-1]) == ("run.continued", "run.finished")
         seen.append((await run.result()).output)

@@ -162,12 +162,12 @@ async def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -
             run.decide(True),
             run.accept(9),
             run.accept(1, at="nope"),
-            run.go_on(1, at="nope"),
-            run.go_on(),
-            run.go_on(0),
-            run.go_on("two"),  # type: ignore[arg-type]
-            run.go_on(1, budget=float("nan")),
-            run.go_on(1, budget=-1),
+            run.continue_(1, at="nope"),
+            run.continue_(),
+            run.continue_(0),
+            run.continue_("two"),  # type: ignore[arg-type]
+            run.continue_(1, budget=float("nan")),
+            run.continue_(1, budget=-1),
             run.decide("yes"),  # type: ignore[arg-type]
             run.fork("count[9]"),
             run.fork("count"),

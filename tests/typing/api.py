@@ -73,7 +73,7 @@ async def steering() -> None:
         assert_type(await run.result(), whorl.Result)
         assert_type(run.records("polish[2]", depth=None), tuple[whorl.Record, ...])
         assert_type(run.records()[0].usage.cost_usd, float | None)
-        await run.go_on(3, at="polish")
+        await run.continue_(3, at="polish")
         await run.accept(2)
         await run.decide(True, feedback="good")
         assert_type(await run.fork("polish[2]", {"feedback": "shorter"}), whorl.Run)

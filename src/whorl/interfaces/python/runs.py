@@ -256,7 +256,7 @@ class Run(RunHistory):
         """Ends the run and cancels its running calls."""
         await self._ask(steering.cancelled, goes_on=False)
 
-    async def go_on(
+    async def continue_(
         self,
         iterations: int | None = None,
         *,
