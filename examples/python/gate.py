@@ -1,4 +1,4 @@
-"""Asks a person after each attempt, and goes on with what they say."""
+"""Asks a person after each attempt, and continues with the answer."""
 
 import asyncio
 
@@ -20,7 +20,8 @@ async def main(subject: str, answers: list[tuple[bool, str]]) -> whorl.Result:
         run = await session.start(letter, {"subject": subject})
         for approved, feedback in answers:
             await run.result()
-            await run.decide(approved, feedback=feedback)
+            answer = run.approve if approved else run.reject
+            await answer(feedback=feedback)
         return await run.result()
 
 

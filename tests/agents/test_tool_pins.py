@@ -66,7 +66,7 @@ async def go_on() -> Any:
     """Another process, as far as its memory goes, takes the run up."""
     async with whorl.Session() as session:
         run = session.run("last")
-        await run.decide(True)
+        await run.approve()
         return await run.result()
 
 

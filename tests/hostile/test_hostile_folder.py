@@ -320,7 +320,7 @@ async def main():
             except whorl.UsageError as fault:
                 print(fault.code)
         gate, is_asked = session.run("gate"), False
-        for ask in (gate.decide(True), gate.resume(budget=1.0), gate.resume()):
+        for ask in (gate.approve(), gate.resume(budget=1.0), gate.resume()):
             try:
                 await ask
                 is_asked = True

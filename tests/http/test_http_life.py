@@ -137,15 +137,15 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(
         refused = client.post(f"/runs/{run}/approve", {"address": "check"}, 409)
         assert refused["error"]["code"] == "P114"
 
-    async def decide() -> None:
+    async def approve() -> None:
         async with whorl.Session(config=config, store=store) as session:
             with pytest.raises(whorl.UsageError, match="which is not known") as caught:
-                await session.run(run).decide(True)
+                await session.run(run).approve()
             assert caught.value.code == "P114"
             await session.resume(run)
             assert session.run(run).status == "waiting"
 
-    asyncio.run(decide())
+    asyncio.run(approve())
     done = asyncio.run(whorl.resume(run, config=config, store=store, tasks=tasks))
     assert done.outputs == {"text": "done"}
 

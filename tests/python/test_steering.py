@@ -62,11 +62,11 @@ async def _asking() -> str:
 @pytest.mark.parametrize(
     ("ask", "kind", "status"),
     [
-        (lambda run: run.decide(True, feedback="go"), "gate.decided", ("succeeded", "interrupted")),
+        (lambda run: run.approve(feedback="go"), "gate.decided", ("succeeded", "interrupted")),
         (lambda run: run.cancel(), "run.cancelled", ("cancelled",)),
         (lambda run: run.pause(), "run.paused", ("paused",)),
     ],
-    ids=["decide", "cancel", "pause"],
+    ids=["approve", "cancel", "pause"],
 )
 async def test_a_request_is_written_before_its_session_closes(
     ask: Callable[[whorl.Run], Awaitable[None]], kind: str, status: tuple[str, ...]
@@ -115,9 +115,7 @@ async def test_what_is_shown_is_taken_with_edits() -> None:
     async with whorl.Session() as session:
         run = await session.start(whorl.build("ask", steps))
         await run.result()
-        with pytest.raises(whorl.UsageError, match="cannot edit"):
-            await run.decide(False, value="by hand")
-        await run.decide(True, value="by hand")
+        await run.approve(value="by hand")
         assert (await run.result()).output == "by hand"
 
 
@@ -159,7 +157,7 @@ async def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -
             run.pause(),
             run.resume(),
             run.cancel(),
-            run.decide(True),
+            run.approve(),
             run.accept(9),
             run.accept(1, at="nope"),
             run.continue_(1, at="nope"),
@@ -168,7 +166,6 @@ async def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -
             run.continue_("two"),  # type: ignore[arg-type]
             run.continue_(1, budget=float("nan")),
             run.continue_(1, budget=-1),
-            run.decide("yes"),  # type: ignore[arg-type]
             run.fork("count[9]"),
             run.fork("count"),
             run.fork("count[2]", {"zzz": 1}),
@@ -184,7 +181,7 @@ async def test_a_second_decision_is_refused() -> None:
     async with whorl.Session() as session:
         run = await session.start(whorl.build("ask", ASK))
         await run.result()
-        asked = (run.decide(True), run.decide(False))
+        asked = (run.approve(), run.reject())
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(one) for one in answers] == [type(None), whorl.UsageError]
         assert (await run.result()).status == "succeeded"
@@ -204,7 +201,7 @@ async def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
     ):
         run = await first.start(whorl.build("ask", steps))
         await run.result()
-        await second.run(run.id).decide(True)
+        await second.run(run.id).approve()
         await turns.reached.wait()
         waiting = asyncio.create_task(run.result())
         done, _ = await asyncio.wait({waiting}, timeout=0.05)
@@ -242,7 +239,7 @@ async def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> No
         await run.result()
         for at in (None, "both/right", "both/right"):
             try:
-                await run.decide(True, at=at)
+                await run.approve(at=at)
             except whorl.UsageError as fault:
                 refused.append(str(fault))
         await run.result()

@@ -105,7 +105,7 @@ async def test_a_stream_ends_at_a_question_and_goes_on_after_it() -> None:
         run = await session.start(gated)
         before = await _all_of(run)
         gate = next(event for event in before if isinstance(event, whorl.GateOpened))
-        await run.decide(True, feedback="fine")
+        await run.approve(feedback="fine")
         after = [event async for event in run.stream(after=gate.seq)]
     decided = [event for event in after if isinstance(event, whorl.GateDecided)]
 

@@ -375,7 +375,7 @@ def test_a_run_of_another_process_goes_on_with_the_functions_that_are_imported(
     async def decide(which: str = "last", tasks: whorl.Tasks | None = None) -> whorl.Result:
         async with whorl.Session(tasks=tasks) as session:
             run = session.run(which)
-            await run.decide(True)
+            await run.approve()
             return await run.result()
 
     with pytest.raises(

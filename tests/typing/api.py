@@ -75,7 +75,7 @@ async def steering() -> None:
         assert_type(run.records()[0].usage.cost_usd, float | None)
         await run.continue_(3, at="polish")
         await run.accept(2)
-        await run.decide(True, feedback="good")
+        await run.approve(feedback="good")
         assert_type(await run.fork("polish[2]", {"feedback": "shorter"}), whorl.Run)
         await (await session.resume("last", budget=0.25)).cancel()
 

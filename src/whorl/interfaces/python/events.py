@@ -120,7 +120,7 @@ class LoopFinished(Happened):
 
 @dataclass(frozen=True, slots=True)
 class GateOpened(Happened):
-    """The run asks a person; `run.decide(...)` answers."""
+    """The run asks a person; `run.approve()` or `run.reject()` answers."""
 
     message: str
     reason: str

@@ -291,26 +291,24 @@ class Run(RunHistory):
         loop = text(at, "at")
         await self._ask(lambda: steering.stopped(self._store, self._run, loop), goes_on=False)
 
-    async def decide(
-        self,
-        approved: bool,
-        *,
-        feedback: str = "",
-        at: str | None = None,
-        value: JsonLike | EllipsisType = ...,
+    async def approve(
+        self, *, feedback: str = "", at: str | None = None, value: JsonLike | EllipsisType = ...
     ) -> None:
-        """Answers what the run waits for.
+        """Answers yes to what the run waits for.
 
         `value` replaces what is shown; for a loop, results by their names.
         """
-        if not isinstance(approved, bool):
-            raise UsageError(f"approved is {approved!r:.80}, which is neither True nor False")
-        if value is not ... and not approved:
-            raise UsageError("a rejection cannot edit: give the text as feedback")
-        words, place = text(feedback, "feedback"), text(at, "at")
         edits = None if value is ... else steering.Edits(values.plain_value(value, "value"))
-        answer = partial(steering.decided, approved=approved, feedback=words, by="python")
-        await self._ask(lambda: answer(self._store, self._run, place, edits=edits))
+        await self._answer(feedback, at, approved=True, edits=edits)
+
+    async def reject(self, *, feedback: str = "", at: str | None = None) -> None:
+        """Answers no to what the run waits for; `feedback` is what a loop takes into account."""
+        await self._answer(feedback, at, approved=False)
+
+    async def _answer(self, feedback: str, at: str | None, **answer: Any) -> None:
+        words, place = text(feedback, "feedback"), text(at, "at")
+        answered = partial(steering.decided, feedback=words, by="python", **answer)
+        await self._ask(lambda: answered(self._store, self._run, place))
 
     async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
