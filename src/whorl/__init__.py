@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         WhorlError,
     )
     from whorl.interfaces.python.events import (
-        GateDecided,
-        GateOpened,
+        ApprovalGiven,
+        ApprovalRequested,
         IterationFinished,
         IterationStarted,
         LoopFinished,
@@ -88,6 +88,8 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.python import Experiment, what_if
 
 __all__ = [
+    "ApprovalGiven",
+    "ApprovalRequested",
     "Call",
     "Cause",
     "CommandResult",
@@ -96,8 +98,6 @@ __all__ = [
     "EditRefused",
     "Event",
     "Experiment",
-    "GateDecided",
-    "GateOpened",
     "HttpReply",
     "InvalidWorkflow",
     "Iteration",

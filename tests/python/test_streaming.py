@@ -104,10 +104,10 @@ async def test_a_stream_ends_at_a_question_and_goes_on_after_it() -> None:
     async with whorl.Session() as session:
         run = await session.start(gated)
         before = await _all_of(run)
-        gate = next(event for event in before if isinstance(event, whorl.GateOpened))
+        gate = next(event for event in before if isinstance(event, whorl.ApprovalRequested))
         await run.approve(feedback="fine")
         after = [event async for event in run.stream(after=gate.seq)]
-    decided = [event for event in after if isinstance(event, whorl.GateDecided)]
+    decided = [event for event in after if isinstance(event, whorl.ApprovalGiven)]
 
     assert (gate.address, gate.message, gate.show) == ("yes", "go on?", {"text": "x"})
     assert [(each.approved, each.feedback) for each in decided] == [(True, "fine")]

@@ -119,7 +119,7 @@ class LoopFinished(Happened):
 
 
 @dataclass(frozen=True, slots=True)
-class GateOpened(Happened):
+class ApprovalRequested(Happened):
     """The run asks a person; `run.approve()` or `run.reject()` answers."""
 
     message: str
@@ -128,7 +128,7 @@ class GateOpened(Happened):
 
 
 @dataclass(frozen=True, slots=True)
-class GateDecided(Happened):
+class ApprovalGiven(Happened):
     """A person has answered."""
 
     approved: bool
@@ -167,8 +167,8 @@ StreamEvent: TypeAlias = (
     | IterationStarted
     | IterationFinished
     | LoopFinished
-    | GateOpened
-    | GateDecided
+    | ApprovalRequested
+    | ApprovalGiven
     | Warned
     | RunWaiting
     | RunFinished
@@ -185,8 +185,8 @@ KINDS: Final[dict[str, type[Happened]]] = {
     "iteration.started": IterationStarted,
     "iteration.finished": IterationFinished,
     "loop.finished": LoopFinished,
-    "gate.waiting": GateOpened,
-    "gate.decided": GateDecided,
+    "gate.waiting": ApprovalRequested,
+    "gate.decided": ApprovalGiven,
     "warning": Warned,
     "run.waiting": RunWaiting,
     "run.finished": RunFinished,

@@ -191,7 +191,7 @@ class Run(RunHistory):
     def stream(self, *kinds: type[E], at: str = "", after: int = 0) -> AsyncIterator[E]: ...
 
     async def stream(self, *kinds: Any, at: str = "", after: int = 0) -> AsyncIterator[Any]:
-        """Yields what happens, as it happens, typed: tokens, steps, iterations, gates, the end.
+        """Yields what happens, as it happens, typed: tokens, steps, iterations, approvals, the end.
 
         Only of these `kinds`, if any are given; only `at` a place such as `polish` or `polish[2]`,
         and inside of it. It ends when `result()` would return: the run has ended, waits for a
