@@ -110,10 +110,19 @@ class Loop(Generic[S]):
         self._conditions.append(expression(condition) if isinstance(condition, Ref) else condition)
 
     def score(
-        self, score: object, *, at_least: float | None = None, high: float | None = None
+        self,
+        score: object,
+        *,
+        at_least: float | None = None,
+        low: float | None = None,
+        high: float | None = None,
     ) -> None:
-        """Measures each iteration, for `best`; stops at `at_least`."""
-        fields = {"from": template(cast("Ref", score)), "at_least": at_least, "high": high}
+        """Measures each iteration, for `best`; stops at `at_least`.
+
+        `low` and `high` are the range of the score.
+        """
+        given = template(cast("Ref", score))
+        fields = {"from": given, "at_least": at_least, "low": low, "high": high}
         self._conditions.append({"score": _without_none(fields)})
 
     def judge(
