@@ -1,4 +1,4 @@
-"""An input that is secret is told by nobody: no command, file, store, cassette or mistake."""
+"""An input that is secret is told by nobody: no command, file, store, recording or mistake."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_the_key_by_variable(whorl: Whorl, keyed: Path, monkeypatch: pytest.Monk
     assert whorl("runs", "approve", "last").code == 0
 
 
-def test_a_cassette_is_private_and_holds_no_secure_output(whorl: Whorl, keyed: Path) -> None:
+def test_a_recording_is_private_and_holds_no_secure_output(whorl: Whorl, keyed: Path) -> None:
     (keyed / "keyed.yaml").write_text(
         "whorl: 1\nsteps:\n"
         "  good: {run: 'printf plain-%s text', secure: true}\n"

@@ -35,7 +35,7 @@ def test_a_step_without_a_mock_is_not_carried_out(folder: Clone) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000, "[" * 5_000 + "]" * 5_000])
-def test_a_deep_cassette_is_refused(folder: Clone, deep: str) -> None:
+def test_a_deep_recording_is_refused(folder: Clone, deep: str) -> None:
     (folder.folder / "deep.json").write_text(deep)
     by_name = folder.whorl("test", "asks.yaml", "--recording", "deep.json", "--json")
     assert by_name.returncode == 2, by_name.stderr

@@ -258,7 +258,7 @@ class Connector(OwnTask):
 
 def _outputs(given: Json) -> dict[str, Json]:
     if isinstance(given, dict) and isinstance(given.get("value"), dict) and "kind" in given:
-        given = given["value"]  # a call of a cassette
+        given = given["value"]  # a call of a recording
     if isinstance(given, dict) and {"status", "statusCode", "body"} & set(given):
         status = given.get("statusCode", given.get("status", 200))
         is_status = isinstance(status, int) and not isinstance(status, bool)

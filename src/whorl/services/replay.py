@@ -74,7 +74,7 @@ DECISIONS_MAX = 1_000
 
 
 @dataclass(slots=True)
-class Cassette:
+class Recording:
     """The recording of a run: its inputs, the requests and replies of its calls, its result."""
 
     workflow: str
@@ -86,11 +86,11 @@ class Cassette:
 
     def to_text(self) -> str:
         names = ("workflow", "input", "options", "calls", "decisions", "result")
-        fields = {"cassette": FORMAT} | {name: getattr(self, name) for name in names}
+        fields = {"recording": FORMAT} | {name: getattr(self, name) for name in names}
         return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
 
-def cassette_from_text(text: str, file: str) -> Cassette:
+def recording_from_text(text: str, file: str) -> Recording:
     try:
         fields = table_of(json.loads(text))
         if is_deeper(fields, DEPTH_MAX + _AROUND):
@@ -98,19 +98,19 @@ def cassette_from_text(text: str, file: str) -> Cassette:
         tables = {name: fields[name] for name in ("input", "calls", "decisions", "result")}
         tables["options"] = fields.get("options", {})
         calls = table_of(tables["calls"]).values()
-        if fields["cassette"] != FORMAT or not isinstance(fields["workflow"], str):
+        if fields["recording"] != FORMAT or not isinstance(fields["workflow"], str):
             raise ValueError("it is of another format")
         if not all(isinstance(table, dict) for table in (*tables.values(), *calls)):
             raise ValueError("a table of it is none")
-        return Cassette(fields["workflow"], **cast("dict[str, Any]", tables))
+        return Recording(fields["workflow"], **cast("dict[str, Any]", tables))
     except (ValueError, KeyError, RecursionError) as error:
         raise UsageError(
-            f"{file!r} is not a cassette", help="make one with `whorl test FILE --save CASSETTE`"
+            f"{file!r} is not a recording", help="make one with `whorl test FILE --save RECORDING`"
         ) from error
 
 
-def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Cassette:
-    cassette = Cassette(store.run(run).name, {}, result=_comparable(result))
+def recording_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Recording:
+    recording = Recording(store.run(run).name, {}, result=_comparable(result))
     # How often the run had been resumed before each call.
     rounds: dict[str, int] = {}
     resumed = 0
@@ -121,35 +121,35 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
         match event.kind:
             case "run.started":
                 given = body.get("input")
-                cassette.input = given if isinstance(given, dict) else {}
-                cassette.options = {name: body[name] for name in _OPTIONS if body.get(name)}
+                recording.input = given if isinstance(given, dict) else {}
+                recording.options = {name: body[name] for name in _OPTIONS if body.get(name)}
             case "run.resumed" | "run.continued":
-                _raise_limits(cassette, body)
+                _raise_limits(recording, body)
             case "task.started":
                 names = ("kind", "inputs", "reserve", "cap", "at_worst")
                 call = {name: body.get(name) for name in names if name in body}
                 rounds[event.address] = resumed
-                cassette.calls.setdefault(event.address, {}).update(call)
+                recording.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
                 detail = {k: v for k, v in shown(event).items() if k not in ("value", "usage")}
                 call = {"value": _recorded(store, run, event), "usage": body.get("usage")}
                 call["detail"] = detail
-                cassette.calls.setdefault(event.address, {}).update(call)
+                recording.calls.setdefault(event.address, {}).update(call)
             case "task.failed":
                 error = shown(event).get("error")
-                cassette.calls.setdefault(event.address, {}).update({"error": error})
+                recording.calls.setdefault(event.address, {}).update({"error": error})
             case "gate.decided":
-                cassette.decisions[event.address] = shown(event)
-    cassette.calls = _last_round(cassette.calls, rounds)
-    return cassette
+                recording.decisions[event.address] = shown(event)
+    recording.calls = _last_round(recording.calls, rounds)
+    return recording
 
 
-def _raise_limits(cassette: Cassette, body: dict[str, Any]) -> None:
-    """Raises the limits of a cassette as a resume of its run did."""
-    limits = cassette.options.get("limits")
+def _raise_limits(recording: Recording, body: dict[str, Any]) -> None:
+    """Raises the limits of a recording as a resume of its run did."""
+    limits = recording.options.get("limits")
     if isinstance(limits, dict):
         more = {name: amount_in(limits[name]) + amount_in(body.get(name)) for name in limits}
-        cassette.options["limits"] = {**more, **(body.get("limits") or {})}
+        recording.options["limits"] = {**more, **(body.get("limits") or {})}
 
 
 def _last_round(
@@ -199,7 +199,7 @@ class Change:
 
 @dataclass(slots=True)
 class Replayed:
-    """The differences of a replay from its cassette; empty lists mean no difference."""
+    """The differences of a replay from its recording; empty lists mean no difference."""
 
     result: dict[str, Json]
     recorded: dict[str, Json]
@@ -251,12 +251,12 @@ def simulate(
 
 
 class Playing:
-    """Answers every task with the cassette's reply for its address."""
+    """Answers every task with the recording's reply for its address."""
 
     effect: Effect = "outside"
 
-    def __init__(self, cassette: Cassette, redaction: Redaction | None) -> None:
-        self.cassette = cassette
+    def __init__(self, recording: Recording, redaction: Redaction | None) -> None:
+        self.recording = recording
         self._redaction = redaction
         self.changes: list[Change] = []
         self.misses: list[str] = []
@@ -264,7 +264,7 @@ class Playing:
 
     def estimate(self, request: Request) -> Estimate:
         """Returns the reserved amount, so that a budget ends the replay where it ended the run."""
-        call: dict[str, Any] = self.cassette.calls.get(request.address) or {}
+        call: dict[str, Any] = self.recording.calls.get(request.address) or {}
         amounts, cap, at_worst = (call.get(name) or {} for name in ("reserve", "cap", "at_worst"))
         return Estimate(
             **{name: amounts[name] for name in RESERVED if name in amounts},
@@ -273,7 +273,7 @@ class Playing:
         )
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        call: dict[str, Any] | None = self.cassette.calls.get(request.address)
+        call: dict[str, Any] | None = self.recording.calls.get(request.address)
         if call is None or ("value" not in call and "error" not in call):
             self.misses.append(request.address)
             message = f"no reply was recorded for {request.address!r}"
@@ -299,26 +299,26 @@ class Playing:
         return Reply(call["value"], Usage(**usage), call.get("detail") or {})
 
     def decision(self, address: str) -> dict[str, Json] | None:
-        body = self.cassette.decisions.get(address)
+        body = self.recording.decisions.get(address)
         if body is None:
             self.misses.append(address)
         return body
 
 
 def replay(
-    workflow: Workflow, cassette: Cassette, given: dict[str, Json] | None = None
+    workflow: Workflow, recording: Recording, given: dict[str, Json] | None = None
 ) -> Replayed:
     """Plays a recording to a workflow; its secrets are `given`, or else placeholders."""
-    whole = cassette.input | (given or {})
-    player = Playing(cassette, redaction_of(secrets_of(workflow, whole)))
+    whole = recording.input | (given or {})
+    player = Playing(recording, redaction_of(secrets_of(workflow, whole)))
     runtime = SimulatedRuntime(OneKind(player))
     # Under its own id, by which it knows its workspace.
-    options: dict[str, Any] = {"run": "replay", **cassette.options}
+    options: dict[str, Any] = {"run": "replay", **recording.options}
     run = runtime.start(workflow, whole, **options)
     result = simulate(runtime, run, player.decision)
-    answered = [a for a, call in cassette.calls.items() if "value" in call or "error" in call]
+    answered = [a for a, call in recording.calls.items() if "value" in call or "error" in call]
     unused = [address for address in answered if address not in player.played]
-    return Replayed(_comparable(result), cassette.result, player.changes, player.misses, unused)
+    return Replayed(_comparable(result), recording.result, player.changes, player.misses, unused)
 
 
 def _comparable(result: dict[str, Any]) -> dict[str, Json]:

@@ -96,11 +96,11 @@ def test_a_connection_that_only_azure_has_is_told_by_its_name(tmp_path: Path) ->
     assert ran.output == {"host": named, "method": "get", "path": "/2"}
 
 
-def test_the_cassette_of_a_run_answers_for_connectors(tmp_path: Path) -> None:
+def test_the_recording_of_a_run_answers_for_connectors(tmp_path: Path) -> None:
     """What `whorl test --save` writes stands in for the servers of the run that it is of."""
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.replay import cassette_from_run
+    from whorl.services.replay import recording_from_run
 
     definition = azure({"Mail": MAIL, "Show": after("Mail", "Succeeded", "@body('Mail')")})
     (tmp_path / "one").mkdir()
@@ -110,7 +110,7 @@ def test_the_cassette_of_a_run_answers_for_connectors(tmp_path: Path) -> None:
     store = SqliteStore(first.project.store)
     try:
         run = RunId(first.document["run"])
-        text = cassette_from_run(store, run, first.document).to_text()
+        text = recording_from_run(store, run, first.document).to_text()
     finally:
         store.close()
     (tmp_path / "two" / "calls.json").write_text(text)

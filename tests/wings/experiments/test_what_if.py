@@ -20,7 +20,7 @@ from experiments.programs import (
     program,
     run,
 )
-from whorl.services.replay import cassette_from_run
+from whorl.services.replay import recording_from_run
 from whorl.wings.experiments.what_if.evaluate import Answer, answer, own_rule
 from whorl.wings.experiments.what_if.loop_facts import atoms_in, facts_of
 from whorl.wings.experiments.what_if.query import played
@@ -77,7 +77,7 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
     names = {n: fact for each in workflows for n, fact in loop_in(each).facts}
     facts = facts_of(runtime.journal, name, atoms, names=names)[0]
     counts: Counter[str] = Counter()
-    cassette = cassette_from_run(_Recorded(runtime), name, _NOTHING)  # type: ignore[arg-type]
+    recording = recording_from_run(_Recorded(runtime), name, _NOTHING)  # type: ignore[arg-type]
     for workflow in workflows:
         rule = own_rule(loop_in(workflow))
         assert rule is not None
@@ -89,7 +89,7 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
         counts["answered"] += 1
         real, real_name = run(workflow, answers)
         assert _said(answered) == _done(notes(real, real_name, "loop.finished")[-1]), (seed, rule)
-        found = played(file, loop_in(file), rule, cassette)
+        found = played(file, loop_in(file), rule, recording)
         ended = notes(real, real_name, "run.finished")[-1]
         assert not found.misses
         assert found.result["status"] == ended["status"], (seed, rule)

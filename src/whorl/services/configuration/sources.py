@@ -212,7 +212,7 @@ def parsed(content: bytes, path: Path) -> Table:
 
 
 def _read_replies(path: Path) -> object:
-    """Returns replies by the names of actions, or a cassette with replies by address."""
+    """Returns replies by the names of actions, or a recording with replies by address."""
     import json
 
     try:
@@ -222,7 +222,7 @@ def _read_replies(path: Path) -> object:
         advice = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
         words = f"{path}, the replies of [connectors]: {why}"
         raise UsageError(words, help=advice, code="W901") from error
-    return replies["calls"] if isinstance(replies, dict) and "cassette" in replies else replies
+    return replies["calls"] if isinstance(replies, dict) and "recording" in replies else replies
 
 
 def no_configuration(name: str, path: Path) -> UsageError:

@@ -29,7 +29,7 @@ from whorl.ir.walk import index_nodes
 from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.services.inspecting.results import result_of
 from whorl.services.project import candidates
-from whorl.services.replay import cassette_from_run, cassette_from_text, replay, steered
+from whorl.services.replay import recording_from_run, recording_from_text, replay, steered
 from whorl.services.runs import find_run
 from whorl.source.paths import open_file
 from whorl.wings.testing.files import (
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
-    from whorl.services.replay import Cassette, Replayed
+    from whorl.services.replay import Recording, Replayed
     from whorl.wings.testing.files import Suite, Tested
     from whorl.wings.testing.running import Outcome
 
-CASSETTE_BYTES_MAX = 50_000_000
+RECORDING_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
 
 
@@ -64,9 +64,7 @@ _LISTED_MAX = 20
 @click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
               help="Fail where fewer steps are reached.")  # fmt: skip
 @click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
-@click.option(
-    "--recording", "cassette", metavar="PATH", help="Replay a saved recording instead of a run."
-)
+@click.option("--recording", metavar="PATH", help="Replay a saved recording instead of a run.")
 @click.option("--save", metavar="PATH",
               help="Save the run: as tests (.yaml), or as a recording (.json).")  # fmt: skip
 @click.option(
@@ -86,7 +84,7 @@ def test(
     fail_under: float | None,
     inputs: tuple[str, ...],
     run: str | None,
-    cassette: str | None,
+    recording: str | None,
     save: str | None,
     workflow: str,
     as_json: bool,
@@ -106,10 +104,10 @@ def test(
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
     holds no secrets: `***` stands for each, unless -i gives it again.
     """
-    if run is not None and cassette is not None:
+    if run is not None and recording is not None:
         raise UsageError("--run and --recording exclude each other", help="leave one of them out")
     is_covered = coverage or fail_under is not None
-    if not (run or cassette or save):
+    if not (run or recording or save):
         tests = _find_tests(project, files)
         if not files or is_covered or any(tests.values()):
             least = fail_under or 0.0
@@ -118,8 +116,10 @@ def test(
         raise UsageError("a replay is of one FILE", help="whorl test FILE")
     file = project.locate(files[0])
     read = project.read(file, workflow).workflow
-    if cassette is not None:
-        recorded = cassette_from_text(open_file(cassette, size_max=CASSETTE_BYTES_MAX), cassette)
+    if recording is not None:
+        recorded = recording_from_text(
+            open_file(recording, size_max=RECORDING_BYTES_MAX), recording
+        )
     else:
         if not project.has_runs():
             raise _no_run(file, workflow)
@@ -129,9 +129,9 @@ def test(
                 say(f"run {chosen} was {how}, which a replay does not do again")
             if save and save.endswith((".yaml", ".yml")):
                 return _save_test(store, chosen, file, save)
-            recorded = cassette_from_run(store, chosen, result_of(store, chosen))
+            recorded = recording_from_run(store, chosen, result_of(store, chosen))
     if save:
-        return _save_cassette(recorded, save, as_json=as_json)
+        return _save_recording(recorded, save, as_json=as_json)
     return _replay(project, file, read, recorded, inputs, as_json=as_json)
 
 
@@ -301,7 +301,7 @@ def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
     return 0
 
 
-def _save_cassette(recorded: Cassette, save: str, *, as_json: bool) -> int:
+def _save_recording(recorded: Recording, save: str, *, as_json: bool) -> int:
     advice = "name a file: --save tests/NAME.json"
     write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
     if as_json:
@@ -315,7 +315,7 @@ def _replay(
     project: Project,
     file: str,
     workflow: Workflow,
-    recorded: Cassette,
+    recorded: Recording,
     inputs: tuple[str, ...],
     *,
     as_json: bool,
@@ -328,9 +328,9 @@ def _replay(
     return 0 if replayed.is_same else 1
 
 
-def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator[str]:
+def _replay_lines(file: str, recording: Recording, replayed: Replayed) -> Iterator[str]:
     if replayed.is_same:
-        replies = plural(len(cassette.calls), "recorded reply", "recorded replies")
+        replies = plural(len(recording.calls), "recorded reply", "recorded replies")
         yield f"✓ {file}: the same with {replies}"
         return
     for change in replayed.changes[:_LISTED_MAX]:

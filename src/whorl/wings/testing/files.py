@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".test.yaml", ".test.yml", ".test.json")
 FOLDER = "tests"
-CASSETTE_BYTES_MAX = 50_000_000
+RECORDING_BYTES_MAX = 50_000_000
 _WORKFLOWS = (".yaml", ".yml", ".json")
 
 

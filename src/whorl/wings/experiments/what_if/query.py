@@ -28,7 +28,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import MOCKED, RunFilter
 from whorl.services.files.preflight import find_loop
 from whorl.services.inspecting.results import result_of
-from whorl.services.replay import cassette_from_run, replay
+from whorl.services.replay import recording_from_run, replay
 from whorl.wings.experiments.graders import FAILED
 from whorl.wings.experiments.statistics import finite
 from whorl.wings.experiments.trials import unpriced_in
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from whorl.ir import Condition, Value, Workflow
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.replay import Cassette, Replayed
+    from whorl.services.replay import Recording, Replayed
     from whorl.wings.experiments.trials import Outcome
     from whorl.wings.experiments.what_if.loop_facts import IterationFacts, LoopFacts
     from whorl.wings.experiments.what_if.sweep import RuleResult, Sweep
@@ -148,8 +148,8 @@ def what_ifs_of(
         made.workflow, made.unpriced, made.without = workflow.name, unpriced, limits_left_out(loop)
         made.remembers = loop.memory is not None and loop.memory.across_runs
         if made.answer.exact and "[" not in facts.address:
-            cassette = cassette_from_run(store, run, result_of(store, run))
-            _take_outputs(made, played(workflow, loop, rule, cassette), rule if check else None)
+            recording = recording_from_run(store, run, result_of(store, run))
+            _take_outputs(made, played(workflow, loop, rule, recording), rule if check else None)
         answers.append(made)
     return answers
 
@@ -211,7 +211,7 @@ def with_rule(workflow: Workflow, loop: Loop, rule: Rule) -> Workflow:
     return with_loop(workflow, loop, changed)
 
 
-def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Replayed:
+def played(workflow: Workflow, loop: Loop, rule: Rule, recording: Recording) -> Replayed:
     """Runs the workflow with the rule against the recorded replies."""
     numbers = _judges(rule.until)
     places = {n: numbers.get(atom) for atom, n in _judges(loop.until).items()}
@@ -225,9 +225,9 @@ def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Re
         word = "" if number == 1 else str(number)
         return None if number is None else f"{at['before']}:judge{word}{at['attempt']}"
 
-    calls = {place: call for a, call in cassette.calls.items() if (place := moved(a)) is not None}
-    options = {n: v for n, v in cassette.options.items() if n != "iterations"}
-    return replay(with_rule(workflow, loop, rule), replace(cassette, calls=calls, options=options))
+    calls = {place: call for a, call in recording.calls.items() if (place := moved(a)) is not None}
+    options = {n: v for n, v in recording.options.items() if n != "iterations"}
+    return replay(with_rule(workflow, loop, rule), replace(recording, calls=calls, options=options))
 
 
 def _judges(until: Condition | None) -> dict[str, int]:
@@ -450,7 +450,7 @@ class IterationOutputs:
         rule = Rule(None, number, "last", self._loop.facts)
         # In a separate thread, since the caller may be in an event loop, and a replay has its own.
         with ThreadPoolExecutor(1) as pool:
-            work = pool.submit(played, self._workflow, self._loop, rule, self._cassette)
+            work = pool.submit(played, self._workflow, self._loop, rule, self._recording)
             found = work.result()
         if found.misses or found.changes:
             return None
@@ -460,10 +460,10 @@ class IterationOutputs:
         return dict(outputs) if found.result["status"] == "succeeded" else None
 
     @cached_property
-    def _cassette(self) -> Cassette:
+    def _recording(self) -> Recording:
         assert self._outcome.run is not None
         result = result_of(self._store, self._outcome.run)
-        return cassette_from_run(self._store, self._outcome.run, result)
+        return recording_from_run(self._store, self._outcome.run, result)
 
     def _computed(self, results: dict[str, Any]) -> dict[str, Any]:
         names = check_inputs(self._workflow, self._outcome.trial.inputs)
