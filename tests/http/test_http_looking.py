@@ -102,21 +102,21 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
     assert (found["carried"], found["note"]["score"]) == ({"hint": "draft one"}, 0.63)
     matrix = shared.get(f"/runs/{polished}/matrix")
     assert [row["cells"]["length"] for row in matrix["iterations"]] == ["new", "same", "new"]
-    assert matrix["nodes"] == ["write", "length", "review"]
+    assert matrix["steps"] == ["write", "length", "review"]
 
 
 def test_two_iterations_of_one_run_or_two_are_compared(shared: Client, polished: str) -> None:
     other = shared.finish(inputs={"task": "a haiku"})["id"]
-    same = shared.get(f"/runs/{polished}/compare", one=2, other=2, **{"with": other})
-    unknown = shared.http.get(f"/api/runs/{polished}/compare?one=1&other=1&with=nobody")
+    same = shared.get(f"/runs/{polished}/diff", one=2, other=2, **{"with": other})
+    unknown = shared.http.get(f"/api/runs/{polished}/diff?one=1&other=1&with=nobody")
 
     for run in ({}, {"with": other}):
-        found = shared.get(f"/runs/{polished}/compare", one=1, other=3, **run)
-        alike = {node["name"]: node["similarity"] for node in found["nodes"]}
+        found = shared.get(f"/runs/{polished}/diff", one=1, other=3, **run)
+        alike = {node["name"]: node["similarity"] for node in found["steps"]}
         assert (found["one"]["number"], found["other"]["score"]) == (1, 0.9)
         assert 0.5 < alike["write"] < 1
         assert found["feedback"] == {"hint": "draft two"}
-    assert all(node["same"] for node in same["nodes"])
+    assert all(node["same"] for node in same["steps"])
     assert unknown.status_code == 404
 
 
@@ -258,7 +258,7 @@ def test_texts_and_files_are_validated_with_places_and_worst_case(shared: Client
         ("/runs/{run}/iterations?loop=other", 404),
         ("/runs/{run}/iterations/99", 404),
         ("/runs/{run}/iterations/0", 400),
-        ("/runs/{run}/compare?one=1", 400),
+        ("/runs/{run}/diff?one=1", 400),
         ("/runs/{run}/node?address=nowhere", 404),
         ("/runs/{run}/records?address=nowhere", 404),
         ("/runs/{run}/records?depth=-1", 400),

@@ -90,7 +90,7 @@ def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
         run = found["id"]
         for path in ("loops", "iterations", "iterations/1", "matrix"):
             told.append(json.dumps(client.get(f"/runs/{run}/{path}")))
-        told.append(json.dumps(client.get(f"/runs/{run}/compare", one=1, other=2)))
+        told.append(json.dumps(client.get(f"/runs/{run}/diff", one=1, other=2)))
         told += [
             client.http.get(f"/api/runs/{run}/values/{event['seq']}.WyJ2YWx1ZSJd").text
             for event in done
@@ -167,7 +167,7 @@ def all_answers(client: Client, run: str) -> list[str]:
     told = [client.http.get("/api/runs").text, client.http.get(f"/api/runs/{run}").text]
     for path in ("events", "loops", "iterations", "iterations/1", "matrix", "graph", "source"):
         told.append(client.http.get(f"/api/runs/{run}/{path}").text)
-    told.append(client.http.get(f"/api/runs/{run}/compare", params={"one": 1, "other": 2}).text)
+    told.append(client.http.get(f"/api/runs/{run}/diff", params={"one": 1, "other": 2}).text)
     with client.stream(f"/runs/{run}/events") as events:
         streamed = []
         for event in events:

@@ -392,7 +392,7 @@ class Site:
         )
 
     def open(self, page: Page, path: str = "/") -> None:
-        """Opens a screen of the page: `/`, `/runs/ID`, `/runs/ID/compare?one=1&other=2`."""
+        """Opens a screen of the page: `/`, `/runs/ID`, `/runs/ID/diff?one=1&other=2`."""
         if page.context not in self.visitors:
             page.goto(self.link)
             page.wait_for_selector(".header")

@@ -22,7 +22,7 @@ def run(site: Site) -> str:
 @pytest.fixture
 def compared(site: Site, run: str, page: Page) -> Page:
     """The comparison of iterations 2 and 4."""
-    site.open(page, f"/runs/{run}/compare?loop=refine&one=2&other=4&node=code")
+    site.open(page, f"/runs/{run}/diff?loop=refine&one=2&other=4&node=code")
     page.get_by_role("table", name="changes of code").wait_for()
     return page
 
@@ -44,7 +44,7 @@ def test_two_iterations_stand_beside_each_other(compared: Page, site: Site, run:
     lines = "flags => flags.map(one => [one.textContent, one.getClientRects().length])"
     flags = command.locator(".command-flag").evaluate_all(lines)
     assert flags == [["--step", 1], ["--at", 1]]
-    told = site.get(f"/runs/{run}/compare", loop="refine", one=2, other=4)
+    told = site.get(f"/runs/{run}/diff", loop="refine", one=2, other=4)
     figures = compared.get_by_role("table", name="figures")
 
     expect(figures.get_by_role("row", name="score", exact=False).first).to_contain_text("0.63")
@@ -104,12 +104,12 @@ def test_iterations_results_and_views_are_picked(compared: Page) -> None:
 def test_without_a_pair_the_last_two_of_a_loop_are_compared(
     site: Site, run: str, page: Page
 ) -> None:
-    site.open(page, f"/runs/{run}/compare")
+    site.open(page, f"/runs/{run}/diff")
     page.get_by_role("table", name="from #3 to #4").wait_for()
     nested = site.example("nested.yaml", {"task": "a parser"})
-    site.open(page, f"/runs/{nested}/compare")
+    site.open(page, f"/runs/{nested}/diff")
     page.get_by_label("Loop", exact=True).select_option("draft[1]/fix")
     page.get_by_role("table", name="changes of check from #1 to #2").wait_for()
     gated = site.example("gated.yaml")
-    site.open(page, f"/runs/{gated}/compare")
+    site.open(page, f"/runs/{gated}/diff")
     expect(page.get_by_role("heading", name="This run has no loop")).to_be_visible()

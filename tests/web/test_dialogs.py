@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def run(site: Site, page: Page) -> str:
     """A finished run of four iterations, and the comparison of its last two."""
     run = site.ran("review.yaml", {"task": "a parser"})
-    site.open(page, f"/runs/{run}/compare?loop=refine&one=2&other=3")
+    site.open(page, f"/runs/{run}/diff?loop=refine&one=2&other=3")
     page.get_by_role("group", name="actions").get_by_role("button").first.wait_for()
     return run
 
@@ -36,7 +36,7 @@ def test_the_dialogs_say_what_they_would_do(
     site: Site, page: Page, check_access: Callable[[Page], None]
 ) -> None:
     run = site.example("review.yaml", {"task": "a parser"})
-    site.open(page, f"/runs/{run}/compare?loop=refine&one=2&other=3")
+    site.open(page, f"/runs/{run}/diff?loop=refine&one=2&other=3")
     dialog = opened(page, "Accept #2")
     expect(dialog).to_contain_text(f"whorl accept {run} --iteration 2 --at refine")
     picture(page, "dialog-accept")
@@ -111,7 +111,7 @@ def test_a_fork_redoes_an_iteration_with_other_values(site: Site, page: Page, ru
     assert site.get(f"/runs/{run}")["forks"] == [fork]
     expect(page.locator(".score-curve polyline.other title")).to_have_text(f"forked from {run}")
     picture(page, "fork-run")
-    site.open(page, f"/runs/{run}/compare?loop=refine&one=2&other=3")
+    site.open(page, f"/runs/{run}/diff?loop=refine&one=2&other=3")
     opened(page, "Fork from #3")
     expect(dialog.locator(".score-curve polyline.line")).to_have_count(2)
     expect(dialog.locator(".score-curve polyline.other title")).to_have_text(f"fork {fork}")

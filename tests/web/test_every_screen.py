@@ -140,9 +140,9 @@ SCREENS = {
     "run-failed": ("/runs/{failing}", ".react-flow__node"),
     "run-waiting": ("/runs/{asking}", ".react-flow__node"),
     "run-running": ("/runs/{running}", ".react-flow__node"),
-    "compare": ("/runs/{review}/compare?one=1&other=2", ".matrix"),
-    "compare-split": ("/runs/{review}/compare?one=1&other=4&view=split", ".matrix"),
-    "compare-rendered": ("/runs/{review}/compare?one=1&other=4&view=rendered", ".matrix"),
+    "compare": ("/runs/{review}/diff?one=1&other=2", ".matrix"),
+    "compare-split": ("/runs/{review}/diff?one=1&other=4&view=split", ".matrix"),
+    "compare-rendered": ("/runs/{review}/diff?one=1&other=4&view=rendered", ".matrix"),
     "gate-each": ("/runs/{asking}/gate", ".gate-question"),
     "gate-limit": ("/runs/{judged}/gate", ".gate-question"),
     "gate": ("/runs/{gated}/gate", ".gate-question"),
@@ -184,8 +184,8 @@ def pressing(name: str) -> Callable[[Page], Any]:
 # What is opened there, by what is pressed.
 OPENED: dict[str, tuple[str, Callable[[Page], Any]]] = {
     "keys": ("/", lambda page: page.locator("main").press("?")),
-    "accept": ("/runs/{review}/compare?one=1&other=2", pressing("Accept #2")),
-    "continue": ("/runs/{review}/compare?one=1&other=2", pressing("Continue")),
+    "accept": ("/runs/{review}/diff?one=1&other=2", pressing("Accept #2")),
+    "continue": ("/runs/{review}/diff?one=1&other=2", pressing("Continue")),
     "new": ("/workflows", pressing("New…")),
     "edit-run": ("/edit/drafts.yaml", pressing("Run…")),
     "edit-keys": ("/edit/drafts.yaml", lambda page: page.locator("main").press("?")),

@@ -159,7 +159,7 @@ def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     shown = f"{run}?loop=refine&iteration=2"
     press(site, shown, "Return #2 instead", "Accept iteration 2", asks=f"POST {run}/accept")
     site.wait(limited, "succeeded")
-    shown = f"{run}/compare?loop=refine&one=1&other=3"
+    shown = f"{run}/diff?loop=refine&one=1&other=3"
     press(site, shown, "Accept #3", "Accept iteration 3", asks=f"POST {run}/accept")
     run = f"/runs/{short}"
     press(site, run, "Continue with more…", "Continue", asks=f"POST {run}/continue")

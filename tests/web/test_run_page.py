@@ -70,7 +70,7 @@ def test_a_run_is_looked_at(site: Site, page: Page, review: str) -> None:
     assert side(page, "iterations").get_by_role("row").count() == 5
     page.get_by_text("Fed back into #4").click()
     side(page, "verdict").get_by_text("Clever, but harder to read than before.").wait_for()
-    assert page.get_by_role("link", name="Compare #3 ↔ #4").is_visible()
+    assert page.get_by_role("link", name="Diff #3 ↔ #4").is_visible()
     # The words of reviewers stand in the table.
     side(page, "iterations").get_by_text("No test, and an empty text fails.").wait_for()
     side(page, "iterations").get_by_text("Good. <b>Keep</b> it.").wait_for()
@@ -238,7 +238,7 @@ def test_keys_move_through_iterations_and_nodes(site: Site, page: Page, review: 
         assert label in keys.inner_text()
     page.keyboard.press("Escape")
     page.keyboard.press("d")
-    page.wait_for_url("**/compare?loop=refine&one=3&other=4*")
+    page.wait_for_url("**/diff?loop=refine&one=3&other=4*")
 
 
 def test_the_tabs_show_timeline_journal_and_data(site: Site, page: Page, review: str) -> None:

@@ -299,7 +299,7 @@ def compare_and_accept(hands: Hands, site: Site, *, loop: str, other: str) -> No
     page = hands.page
     run = watched(page)
     hands.press(page.get_by_label("run", exact=True).get_by_role("link", name="Open the run"))
-    hands.press(page.get_by_role("link", name=re.compile("Compare #")))
+    hands.press(page.get_by_role("link", name=re.compile("Diff #")))
     compare_runs(hands, site, run, other)
     hands.choose(page.get_by_label("With", exact=True), run)
     hands.choose(page.get_by_label("After"), "2")

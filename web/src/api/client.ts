@@ -115,8 +115,8 @@ export function createClient(options: ClientOptions) {
       get<api.IterationList>(run(id, "/iterations"), { loop, after, limit }, signal),
     iteration: (id: string, loop: string, number: number, signal?: AbortSignal) =>
       get<api.IterationDetail>(run(id, `/iterations/${number}`), { loop }, signal),
-    compare: (id: string, loop: string, { one, other, against }: { one: number; other: number; against?: string | undefined }, signal?: AbortSignal) =>
-      get<api.Comparison>(run(id, "/compare"), { loop, one, other, with: against }, signal),
+    diff: (id: string, loop: string, { one, other, against }: { one: number; other: number; against?: string | undefined }, signal?: AbortSignal) =>
+      get<api.Diff>(run(id, "/diff"), { loop, one, other, with: against }, signal),
     matrix: (id: string, loop: string, node?: string, signal?: AbortSignal) =>
       get<api.Matrix>(run(id, "/matrix"), { loop, node }, signal),
     node: (id: string, address: string, signal?: AbortSignal) =>

@@ -28,6 +28,6 @@ export const ROUTES: readonly Route[] = [
   { pattern: "/experiments/:name", screen: screenOf(() => import("./experiments/Experiment")) },
   { pattern: "/costs", menu: "Costs", screen: screenOf(() => import("./costs/Costs")) },
   { pattern: "/runs/:id", screen: screenOf(() => import("./run")) },
-  { pattern: "/runs/:id/compare", screen: screenOf(() => import("./compare/Compare")) },
+  { pattern: "/runs/:id/diff", screen: screenOf(() => import("./compare/Compare")) },
   { pattern: "/runs/:id/gate", screen: screenOf(() => import("./gate/Gate")) },
 ];

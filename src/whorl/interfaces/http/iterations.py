@@ -215,7 +215,7 @@ class Side(Closed):
     verdicts: list[Verdict]
 
 
-class NodeChange(Closed):
+class StepDiff(Closed):
     """How much the result of a step differs between two iterations."""
 
     name: str
@@ -223,20 +223,20 @@ class NodeChange(Closed):
     same: bool
 
 
-class Comparison(Closed):
+class Diff(Closed):
     """Two iterations of a loop side by side, of one run or of two."""
 
     loop: str
     one: Side
     other: Side
-    nodes: list[NodeChange]
+    steps: list[StepDiff]
     feedback: dict[str, JsonValue] = Field(
         description="the carried values that the second of them was given"
     )
 
 
-@router.get("/compare")
-def compare(
+@router.get("/diff")
+def show_diff(
     state: State,
     run: KnownRun,
     *,
@@ -244,21 +244,21 @@ def compare(
     other: Number,
     loop: Loop = "",
     against: Annotated[RunId | None, Query(alias="with", description=_AGAINST)] = None,
-) -> Comparison:
+) -> Diff:
     """Two iterations of a loop side by side, of one run or of two."""
     store, second = state.store, run if against is None else state.store.run(against).id
     loop = places.loop_named(store, run, loop)
     left = places.side(store, run, loop, one)
     right = places.side(store, second, loop, other)
-    nodes = []
+    steps = []
     for name in dict.fromkeys([*left.results, *right.results]):
         before, now = left.results.get(name), right.results.get(name)
         alike = 1.0 if before == now else _alike(before, now)
-        nodes.append(NodeChange(name=name, similarity=alike, same=before == now))
+        steps.append(StepDiff(name=name, similarity=alike, same=before == now))
     later = max(one, other) if second == run else other
     feedback = places.carried_into(store, second, loop, later)
-    return Comparison(
-        loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
+    return Diff(
+        loop=loop, one=_side(left), other=_side(right), steps=steps, feedback=feedback
     )
 
 
@@ -283,7 +283,7 @@ class Matrix(Closed):
     """Which step changed in which iteration."""
 
     loop: str
-    nodes: list[str]
+    steps: list[str]
     iterations: list[MatrixRow]
 
 
@@ -300,7 +300,7 @@ def show_matrix(state: State, run: KnownRun, loop: Loop = "") -> Matrix:
         MatrixRow(number=number, cells={name: _cell(now, before, name) for name in names})
         for number, now, before in zip(numbers, steps, [None, *steps], strict=False)
     ]
-    return Matrix(loop=loop, nodes=names, iterations=rows)
+    return Matrix(loop=loop, steps=names, iterations=rows)
 
 
 def _cell(now: dict[str, Json], before: dict[str, Json] | None, name: str) -> Cell:

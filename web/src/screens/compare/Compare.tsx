@@ -1,6 +1,6 @@
 /** Two iterations of a loop side by side, of one run or of two, and what changed when. */
 import { useId } from "react";
-import type { Client, Comparison, LoopItem, Matrix as MatrixItem } from "../../api";
+import type { Client, Diff, LoopItem, Matrix as MatrixItem } from "../../api";
 import { KEY_LABELS, useKeys } from "../../app/keys";
 import { Empty, ErrorNotice, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
@@ -45,11 +45,11 @@ interface LoopComparisonProps {
 function LoopComparison({ id, loop, loops, query }: LoopComparisonProps) {
   const against = query["with"] || id;
   const { address } = loop;
-  const go = (place: Record<string, string>) => navigate(runPath(id, "/compare"), place, { replace: true });
+  const go = (place: Record<string, string>) => navigate(runPath(id, "/diff"), place, { replace: true });
   return (
     <section className="screen screen-compare">
       <div className="screen-head">
-        <h1>Compare</h1>
+        <h1>Diff</h1>
         <Link to={runPath(id)}>run {id}</Link>
         {loops.length > 1 && <Picker label="Loop" value={address} options={loops.map((each) => each.address)} onPick={(chosen) => go({ loop: chosen })} />}
         <OtherRun id={id} against={against} onPick={(run) => go({ loop: address, ...(run === id ? {} : { with: run }) })} />
@@ -121,11 +121,11 @@ interface TwoProps {
 function Two({ id, against, loop, matrix, numbers: [numbers, others], one, other, query }: TwoProps) {
   const isOne = against === id;
   const pair = useLoad(
-    (client, signal) => client.compare(id, loop.address, { one, other, against: against === id ? undefined : against }, signal),
+    (client, signal) => client.diff(id, loop.address, { one, other, against: against === id ? undefined : against }, signal),
     [id, against, loop.address, one, other],
   );
   const go = (change: Record<string, string | number>) =>
-    navigate(runPath(id, "/compare"), { ...query, loop: loop.address, one, other, ...change }, { replace: true });
+    navigate(runPath(id, "/diff"), { ...query, loop: loop.address, one, other, ...change }, { replace: true });
   return (
     <>
       <div className="toolbar">
@@ -163,7 +163,7 @@ export function pairOfTwo(numbers: readonly number[], others: readonly number[],
 }
 
 interface PairProps {
-  pair: Comparison;
+  pair: Diff;
   /** The one that is chosen; the pair may still be on its way. */
   other: number;
   numbers: readonly number[];
@@ -203,7 +203,7 @@ function Pair({ pair, other, numbers, query, go }: PairProps) {
   );
 }
 
-function nodeOf(pair: Comparison, query: Record<string, string>): string {
+function nodeOf(pair: Diff, query: Record<string, string>): string {
   const asked = query["node"] ?? "";
   const names = nodeChoices(pair.one.results, pair.other.results);
   return names.includes(asked) ? asked : firstChoice(pair.one.results, pair.other.results);
@@ -213,9 +213,9 @@ function viewOf(query: Record<string, string>): View {
   return VIEWS.find((one) => one === query["view"]) ?? "unified";
 }
 
-function Similarity({ pair, node }: { pair: Comparison; node: string }) {
+function Similarity({ pair, node }: { pair: Diff; node: string }) {
   const step = node in pair.other.results || node in pair.one.results ? node : node.slice(0, node.lastIndexOf("."));
-  const change = pair.nodes.find((one) => one.name === step);
+  const change = pair.steps.find((one) => one.name === step);
   if (!change) return null;
   return (
     <span className="similarity">
@@ -224,7 +224,7 @@ function Similarity({ pair, node }: { pair: Comparison; node: string }) {
   );
 }
 
-function Body({ runs, loop, pair, query }: { runs: readonly [string, string]; loop: LoopItem; pair: Comparison; query: Record<string, string> }) {
+function Body({ runs, loop, pair, query }: { runs: readonly [string, string]; loop: LoopItem; pair: Diff; query: Record<string, string> }) {
   const node = nodeOf(pair, query);
   const [id, against] = runs;
   const isOne = id === against;

@@ -45,7 +45,7 @@ export function Matrix({ matrix, one, other, node, onPick }: MatrixProps) {
             </tr>
           </thead>
           <tbody>
-            {matrix.nodes.map((name) => (
+            {matrix.steps.map((name) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
                 {matrix.iterations.map((row, index) => {

@@ -125,7 +125,7 @@ function Question({ run, gate, next, onNext }: QuestionProps) {
     a: { label: KEY_LABELS.a, run: () => document.querySelector<HTMLElement>("#answer-approve")?.focus() },
     d: {
       label: KEY_LABELS.d,
-      run: () => subject && navigate(runPath(run.id, "/compare"), { loop: subject.loop, other: subject.number, one: subject.number - 1 }),
+      run: () => subject && navigate(runPath(run.id, "/diff"), { loop: subject.loop, other: subject.number, one: subject.number - 1 }),
     },
   });
   return (

@@ -35,8 +35,8 @@ export function Subject({ run, gate, subject }: SubjectProps) {
             </label>
           </fieldset>
           {subject && gate.reason !== "gate" && (
-            <Link to={runPath(run, "/compare")} query={{ loop: subject.loop, one: number - 1, other: number }}>
-              Compare
+            <Link to={runPath(run, "/diff")} query={{ loop: subject.loop, one: number - 1, other: number }}>
+              Diff
             </Link>
           )}
         </div>

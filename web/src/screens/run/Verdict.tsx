@@ -35,8 +35,8 @@ export function Verdict({ id, loop, number }: VerdictProps) {
       <Carried id={id} loop={loop} number={number} />
       <p className="side-actions">
         {number > (loop.iterations[0]?.number ?? 1) && (
-          <Link to={runPath(id, "/compare")} query={{ loop: loop.address, one: number - 1, other: number }}>
-            Compare #{number - 1} ↔ #{number}
+          <Link to={runPath(id, "/diff")} query={{ loop: loop.address, one: number - 1, other: number }}>
+            Diff #{number - 1} ↔ #{number}
           </Link>
         )}
         {may && (

@@ -29,7 +29,7 @@ export function useRunKeys(id: string, graph: Graph): void {
   const compare = () => {
     const { looked, chosen, selected } = now();
     const number = looked ? numberLookedAt(looked, chosen) : 0;
-    if (looked && number > 1) navigate(runPath(id, "/compare"), { loop: looked.address, one: number - 1, other: number, node: selected.split("/").at(-1) });
+    if (looked && number > 1) navigate(runPath(id, "/diff"), { loop: looked.address, one: number - 1, other: number, node: selected.split("/").at(-1) });
   };
   const approve = () => {
     const gates = openGates(now().journal);
