@@ -169,7 +169,7 @@ def test_a_fork_has_another_prompt_and_another_model(client: Client) -> None:
     steps = {"polish/write": {"prompt": "Write again about {{ task }}.", "model": "other"}}
     made = client.post(f"/runs/{run}/fork", {"at": "polish[1]", "steps": steps}, 201)["run"]
     client.wait(made)
-    asked = client.get(f"/runs/{made}/node", address="polish[1]/write")["record"]
+    asked = client.get(f"/runs/{made}/step", address="polish[1]/write")["record"]
     done = [e for e in client.get(f"/runs/{made}/events")["events"] if "model" in e["body"]]
     graph = client.get(f"/runs/{made}/graph")["nodes"]
     refused = [
@@ -203,7 +203,7 @@ def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
     assert (fork["parent"], fork["budget_usd"]) == (run, 2.5)
     assert client.wait(poor, "succeeded")["budget_usd"] == 1.0
     assert set(client.get(f"/runs/{run}")["forks"]) == {poor, made["run"]}
-    step = client.get(f"/runs/{made['run']}/node", address="polish[2]/write")
+    step = client.get(f"/runs/{made['run']}/step", address="polish[2]/write")
     assert "after shorter" in step["record"]["inputs"]["prompt"]
     client.post(f"/runs/{run}/fork", {"at": "polish[9]"}, 404)
     client.post(f"/runs/{run}/fork", {"at": "polish"}, 404)
@@ -276,7 +276,7 @@ def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> Non
 
         (gate,) = client.wait(run, "waiting")["gates"]
         assert gate["address"] == "letter[2]/:ask"
-        step = client.get(f"/runs/{run}/node", address="letter[2]/write")
+        step = client.get(f"/runs/{run}/step", address="letter[2]/write")
         late = client.post(f"/runs/{run}/approve", {"address": "letter[1]/:ask"}, 409)
         for nothing in ({}, {"address": ""}, {"address": None}):
             client.post(f"/runs/{run}/approve", nothing, 400)

@@ -65,7 +65,7 @@ def _look_at_everything(client: Client, run: str) -> None:
         client.get(f"/runs/{run}/matrix", **at)
     for event in client.get(f"/runs/{run}/events")["events"]:
         if event["kind"] == "task.finished" and "#" not in event["address"]:
-            client.get(f"/runs/{run}/node", address=event["address"])
+            client.get(f"/runs/{run}/step", address=event["address"])
 
 
 def _inputs(listed: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def test_odd_characters_come_back_whole(shared: Client) -> None:
 
 
 def test_words_for_people_have_no_control_characters(shared: Client) -> None:
-    answer = shared.http.get("/api/runs/x/node", params={"address": "a\x1b[31m\u202eb"})
+    answer = shared.http.get("/api/runs/x/step", params={"address": "a\x1b[31m\u202eb"})
     text = "whorl: 1\nname: x\nsteps: {a: {'as\x7f\u202eq': b}}\n"
     found = shared.post("/validate", {"text": text}, 200)
 

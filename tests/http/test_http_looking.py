@@ -121,8 +121,8 @@ def test_two_iterations_of_one_run_or_two_are_compared(shared: Client, polished:
 
 
 def test_a_step_tells_its_record_and_the_one_before(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/node", address="polish[2]/write")
-    computed = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
+    found = shared.get(f"/runs/{polished}/step", address="polish[2]/write")
+    computed = shared.get(f"/runs/{polished}/step", address="polish[3]/length")
 
     assert found["record"]["kind"] == "ask"
     assert found["record"]["output"] == "draft two"
@@ -178,7 +178,7 @@ def test_large_values_are_fetched_by_reference(client: Client) -> None:
     prompt = started["body"]["inputs"]["prompt"]
     value = client.get(f"/runs/{run}/values/{prompt['$ref']}")["value"]
 
-    record = client.get(f"/runs/{run}/node", address=started["address"])["record"]
+    record = client.get(f"/runs/{run}/step", address=started["address"])["record"]
 
     assert (prompt["size"], len(prompt["preview"])) == (30_006, 400)
     reference = record["inputs"]["prompt"]["$ref"]
@@ -259,7 +259,7 @@ def test_texts_and_files_are_validated_with_places_and_worst_case(shared: Client
         ("/runs/{run}/iterations/99", 404),
         ("/runs/{run}/iterations/0", 400),
         ("/runs/{run}/diff?one=1", 400),
-        ("/runs/{run}/node?address=nowhere", 404),
+        ("/runs/{run}/step?address=nowhere", 404),
         ("/runs/{run}/records?address=nowhere", 404),
         ("/runs/{run}/records?depth=-1", 400),
         ("/runs/{run}/values/0.WyJhIiwwXQ", 404),

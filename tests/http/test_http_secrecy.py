@@ -76,7 +76,7 @@ def ended(client: Client, name: str) -> tuple[Any, list[Any], list[str]]:
     events = client.get(f"{run}/events")["events"]
     done = [event for event in events if event["kind"] == "task.finished"]
     asked = [found, events, client.get(f"{run}/graph")]
-    asked += [client.get(f"{run}/node", address=event["address"]) for event in done]
+    asked += [client.get(f"{run}/step", address=event["address"]) for event in done]
     return found, done, [json.dumps(answer) for answer in asked]
 
 
@@ -178,7 +178,7 @@ def all_answers(client: Client, run: str) -> list[str]:
     events = client.get(f"/runs/{run}/events")["events"]
     for event in events:
         params = {"address": event["address"]}
-        told.append(client.http.get(f"/api/runs/{run}/node", params=params).text)
+        told.append(client.http.get(f"/api/runs/{run}/step", params=params).text)
         for field in ("value", "input", "inputs", "sealed", "outputs"):
             reference = b64encode(json.dumps([field]).encode()).decode().rstrip("=")
             told.append(client.http.get(f"/api/runs/{run}/values/{event['seq']}.{reference}").text)

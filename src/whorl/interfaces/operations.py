@@ -34,7 +34,7 @@ GET /api/project /api/workflows /api/workflows/graph /api/workflows/source /api/
 GET /api/workflows/etag /api/templates /api/palette /api/pins /api/costs /api/changes /api/schedules
 GET /api/runs /api/runs/{run} /api/runs/{run}/loops /api/runs/{run}/iterations
 GET /api/runs/{run}/iterations/{number} /api/runs/{run}/diff /api/runs/{run}/matrix
-GET /api/runs/{run}/node /api/runs/{run}/records /api/runs/{run}/graph
+GET /api/runs/{run}/step /api/runs/{run}/records /api/runs/{run}/graph
 GET /api/runs/{run}/source /api/runs/{run}/events /api/runs/{run}/values/{ref}
 GET /api/runs/{run}/facts /api/experiments /api/experiments/{name} /api/experiments/{name}/cases
 GET /api/experiments/{name}/events /api/experiments/{name}/facts /api/experiments/{name}/judge

@@ -119,8 +119,8 @@ export function createClient(options: ClientOptions) {
       get<api.Diff>(run(id, "/diff"), { loop, one, other, with: against }, signal),
     matrix: (id: string, loop: string, node?: string, signal?: AbortSignal) =>
       get<api.Matrix>(run(id, "/matrix"), { loop, node }, signal),
-    node: (id: string, address: string, signal?: AbortSignal) =>
-      get<api.NodeDetail>(run(id, "/node"), { address }, signal),
+    step: (id: string, at: string, signal?: AbortSignal) =>
+      get<api.StepDetail>(run(id, "/step"), { at }, signal),
     records: (id: string, query: { address?: string; depth?: number; repetitions?: string; limit?: number }, signal?: AbortSignal) =>
       get<api.RecordList>(run(id, "/records"), query, signal),
     value: (id: string, ref: string, signal?: AbortSignal) =>

@@ -135,17 +135,17 @@ class Previous(Closed):
     output: JsonValue
 
 
-class NodeDetail(Closed):
+class StepDetail(Closed):
     """What became of one step."""
 
     record: RecordItem = Field(description="its record of the last time that it ran")
     previous: Previous | None
 
 
-@router.get("/node")
-def show_node(
+@router.get("/step")
+def show_step(
     state: State, run: KnownRun, address: Annotated[str, Query(min_length=1, max_length=4_000)]
-) -> NodeDetail:
+) -> StepDetail:
     """What became of a step, and what it gave in the iteration before."""
     records = state.records(run)
     record = _last_record(records, address)
@@ -154,7 +154,7 @@ def show_node(
     before = previous_address(address)
     earlier = _last_record(records, before) if before else None
     previous = None if earlier is None else Previous(address=before, output=earlier.output)
-    return NodeDetail(record=record, previous=previous)
+    return StepDetail(record=record, previous=previous)
 
 
 def _last_record(records: RunRecords, address: str) -> RecordItem | None:

@@ -1,6 +1,6 @@
 /** What became of a node: its record, and of tasks every attempt, also while it answers. */
 import { useEffect, useRef, useState } from "react";
-import type { Graph, GraphNode, NodeDetail, RecordItem } from "../../api";
+import type { Graph, GraphNode, StepDetail, RecordItem } from "../../api";
 import { Link, runPath } from "../../app/router";
 import { useJournal, useNode, useRunView } from "../../app/run";
 import { useLoad, useMay } from "../../app/session";
@@ -36,8 +36,8 @@ export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeVi
   const attempt = attempts.find((one) => one.address === picked) ?? attempts.at(-1);
   const newest = records.get(address);
   // The whole record, and what stood there in the iteration before.
-  const detail = useLoad<NodeDetail | null>(
-    (client, signal) => (status === "idle" ? Promise.resolve(null) : client.node(id, address, signal).catch(() => null)),
+  const detail = useLoad<StepDetail | null>(
+    (client, signal) => (status === "idle" ? Promise.resolve(null) : client.step(id, address, signal).catch(() => null)),
     [id, address, status],
     [newest?.status, newest?.repetitions],
   );
