@@ -287,8 +287,8 @@ def _ask_everything(client: Any) -> list[Any]:
         client.post(f"{loop}/continue", json={"iterations": 1}),
         client.post(f"{loop}/accept", json={"iteration": 1}),
         client.post(f"{loop}/fork", json={"at": "l[1]"}),
-        client.post(f"{gate}/approve", json={"address": "check"}),
-        client.post(f"{gate}/reject", json={"address": "check"}),
+        client.post(f"{gate}/approve", json={"at": "check"}),
+        client.post(f"{gate}/reject", json={"at": "check"}),
     ]
 
 

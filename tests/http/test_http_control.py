@@ -118,13 +118,13 @@ def test_a_rejection_in_parallel_is_taken_once(client: Client) -> None:
     assert (gate["address"], gate["message"], gate["show"]) == ("check", "Publish it?", "draft one")
     assert gate["waiting_since"] > 0
 
-    body = {"feedback": "well", "address": "check"}
+    body = {"feedback": "well", "at": "check"}
     assert at_once(client, f"/runs/{run}/reject", body) == ONCE
 
     outputs = client.wait(run, "succeeded")["result"]["outputs"]
     assert outputs == {"ok": False, "words": "well"}
     assert client.kinds(run).count("gate.decided") == 1
-    late = client.post(f"/runs/{run}/approve", {"address": "check"}, 409)
+    late = client.post(f"/runs/{run}/approve", {"at": "check"}, 409)
     assert "already" in late["error"]["message"]
 
 
@@ -169,7 +169,7 @@ def test_a_fork_has_another_prompt_and_another_model(client: Client) -> None:
     steps = {"polish/write": {"prompt": "Write again about {{ task }}.", "model": "other"}}
     made = client.post(f"/runs/{run}/fork", {"at": "polish[1]", "steps": steps}, 201)["run"]
     client.wait(made)
-    asked = client.get(f"/runs/{made}/step", address="polish[1]/write")["record"]
+    asked = client.get(f"/runs/{made}/step", at="polish[1]/write")["record"]
     done = [e for e in client.get(f"/runs/{made}/events")["events"] if "model" in e["body"]]
     graph = client.get(f"/runs/{made}/graph")["nodes"]
     refused = [
@@ -203,7 +203,7 @@ def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
     assert (fork["parent"], fork["budget_usd"]) == (run, 2.5)
     assert client.wait(poor, "succeeded")["budget_usd"] == 1.0
     assert set(client.get(f"/runs/{run}")["forks"]) == {poor, made["run"]}
-    step = client.get(f"/runs/{made['run']}/step", address="polish[2]/write")
+    step = client.get(f"/runs/{made['run']}/step", at="polish[2]/write")
     assert "after shorter" in step["record"]["inputs"]["prompt"]
     client.post(f"/runs/{run}/fork", {"at": "polish[9]"}, 404)
     client.post(f"/runs/{run}/fork", {"at": "polish"}, 404)
@@ -272,15 +272,15 @@ def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> Non
         (gate,) = client.wait(run, "waiting")["gates"]
         assert (gate["reason"], gate["address"]) == ("iteration", "letter[1]/:ask")
         assert gate["show"] == {"write": "draft one"}
-        client.post(f"/runs/{run}/reject", {"feedback": "shorter", "address": gate["address"]})
+        client.post(f"/runs/{run}/reject", {"feedback": "shorter", "at": gate["address"]})
 
         (gate,) = client.wait(run, "waiting")["gates"]
         assert gate["address"] == "letter[2]/:ask"
-        step = client.get(f"/runs/{run}/step", address="letter[2]/write")
-        late = client.post(f"/runs/{run}/approve", {"address": "letter[1]/:ask"}, 409)
-        for nothing in ({}, {"address": ""}, {"address": None}):
+        step = client.get(f"/runs/{run}/step", at="letter[2]/write")
+        late = client.post(f"/runs/{run}/approve", {"at": "letter[1]/:ask"}, 409)
+        for nothing in ({}, {"at": ""}, {"at": None}):
             client.post(f"/runs/{run}/approve", nothing, 400)
-        client.post(f"/runs/{run}/approve", {"address": gate["address"]})
+        client.post(f"/runs/{run}/approve", {"at": gate["address"]})
         found = client.wait(run, "succeeded")
 
     assert "shorter" in step["record"]["inputs"]["prompt"]
@@ -291,14 +291,14 @@ def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> Non
 def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
     with _letter(tmp_path, LETTER) as (client, run):
         (gate,) = client.wait(run, "waiting")["gates"]
-        told = {"address": gate["address"]}
+        told = {"at": gate["address"]}
         approve, reject = f"/runs/{run}/approve", f"/runs/{run}/reject"
         unknown = client.post(approve, told | {"value": {"wrote": "x"}}, 409)
         unnamed = client.post(approve, told | {"value": "x"}, 409)
         rejected = client.post(reject, told | {"value": {"write": "x"}}, 400)
         client.post(approve, told | {"value": {"write": "By hand."}})
         result = client.wait(run, "succeeded")
-        kept = client.get(f"/runs/{run}/iterations/1", loop="letter")["results"]
+        kept = client.get(f"/runs/{run}/iterations/1", at="letter")["results"]
 
     assert unknown["error"]["message"] == "'letter[1]' has no result 'wrote'"
     assert "'write'" in unknown["error"]["help"]
@@ -311,7 +311,7 @@ def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
 def test_a_loop_is_stopped_after_its_iteration(tmp_path: Path) -> None:
     with _letter(tmp_path, LETTER) as (client, run):
         assert "stop" in client.wait(run, "waiting")["can"]
-        client.post(f"/runs/{run}/stop", {"loop": "letter"})
+        client.post(f"/runs/{run}/stop", {"at": "letter"})
         found = client.wait(run, "succeeded")
         again = client.post(f"/runs/{run}/stop", {}, 409)
         [loop] = client.get(f"/runs/{run}/loops")["loops"]

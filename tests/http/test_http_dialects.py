@@ -59,13 +59,13 @@ def _look_at_everything(client: Client, run: str) -> None:
     for path in ("loops", "source", "graph"):
         client.get(f"/runs/{run}/{path}")
     for loop in client.get(f"/runs/{run}/loops")["loops"]:
-        at = {"loop": loop["address"]}
+        at = {"at": loop["address"]}
         for one in client.get(f"/runs/{run}/iterations", **at)["iterations"]:
             client.get(f"/runs/{run}/iterations/{one['number']}", **at)
         client.get(f"/runs/{run}/matrix", **at)
     for event in client.get(f"/runs/{run}/events")["events"]:
         if event["kind"] == "task.finished" and "#" not in event["address"]:
-            client.get(f"/runs/{run}/step", address=event["address"])
+            client.get(f"/runs/{run}/step", at=event["address"])
 
 
 def _inputs(listed: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:

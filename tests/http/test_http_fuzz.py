@@ -127,7 +127,7 @@ def test_every_operation_needs_the_token(shared: Client) -> None:
     schema = schemathesis.openapi.from_dict(API)
     for path, method in OPERATIONS:
         found = schema[path][method]
-        names = ("run", "name", "workflow", "trigger", "address", "schedule")
+        names = ("run", "name", "workflow", "trigger", "at", "schedule")
         parameters = {"number": 1, "ref": "1.a"} | dict.fromkeys(names, "a")
         chosen = {name: parameters[name] for name in parameters if f"{{{name}}}" in path}
         case = found.Case(path_parameters=chosen)

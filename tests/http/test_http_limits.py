@@ -31,7 +31,7 @@ pytestmark = pytest.mark.threat(row="T11")
 
 UNSAVED = {"name": "new.yaml", "text": 'whorl: 1\nsteps: {a: {value: "done"}}\n'}
 TRY: dict[str, Any] = UNSAVED | {"at": "a"}
-SOURCE: dict[str, Any] = {"run": "r", "loop": "l"}
+SOURCE: dict[str, Any] = {"run": "r", "at": "l"}
 
 
 def head(client: Client, *more: str, path: str = "/api/validate") -> bytes:
@@ -109,7 +109,7 @@ def test_odd_characters_come_back_whole(shared: Client) -> None:
 
 
 def test_words_for_people_have_no_control_characters(shared: Client) -> None:
-    answer = shared.http.get("/api/runs/x/step", params={"address": "a\x1b[31m\u202eb"})
+    answer = shared.http.get("/api/runs/x/step", params={"at": "a\x1b[31m\u202eb"})
     text = "whorl: 1\nname: x\nsteps: {a: {'as\x7f\u202eq': b}}\n"
     found = shared.post("/validate", {"text": text}, 200)
 

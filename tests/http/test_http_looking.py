@@ -97,7 +97,7 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
     facts = page["iterations"][0]["verdicts"][1]["facts"]
     assert facts == {"leaf": 2, "score": 0.41, "at_least": 0.95}
     assert page["iterations"][0]["usage"]["calls"] == 2
-    found = shared.get(f"/runs/{polished}/iterations/2", loop="polish")
+    found = shared.get(f"/runs/{polished}/iterations/2", at="polish")
     assert (found["results"]["write"], found["results"]["length"]) == ("draft two", 9)
     assert (found["carried"], found["note"]["score"]) == ({"hint": "draft one"}, 0.63)
     matrix = shared.get(f"/runs/{polished}/matrix")
@@ -121,8 +121,8 @@ def test_two_iterations_of_one_run_or_two_are_compared(shared: Client, polished:
 
 
 def test_a_step_tells_its_record_and_the_one_before(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/step", address="polish[2]/write")
-    computed = shared.get(f"/runs/{polished}/step", address="polish[3]/length")
+    found = shared.get(f"/runs/{polished}/step", at="polish[2]/write")
+    computed = shared.get(f"/runs/{polished}/step", at="polish[3]/length")
 
     assert found["record"]["kind"] == "ask"
     assert found["record"]["output"] == "draft two"
@@ -178,7 +178,7 @@ def test_large_values_are_fetched_by_reference(client: Client) -> None:
     prompt = started["body"]["inputs"]["prompt"]
     value = client.get(f"/runs/{run}/values/{prompt['$ref']}")["value"]
 
-    record = client.get(f"/runs/{run}/step", address=started["address"])["record"]
+    record = client.get(f"/runs/{run}/step", at=started["address"])["record"]
 
     assert (prompt["size"], len(prompt["preview"])) == (30_006, 400)
     reference = record["inputs"]["prompt"]["$ref"]
@@ -255,12 +255,12 @@ def test_texts_and_files_are_validated_with_places_and_worst_case(shared: Client
         ("/workflows/graph?file=../outside.yaml", 404),
         ("/workflows/graph?file=~/x.yaml", 404),
         ("/workflows/source?file=a%5Cb", 404),
-        ("/runs/{run}/iterations?loop=other", 404),
+        ("/runs/{run}/iterations?at=other", 404),
         ("/runs/{run}/iterations/99", 404),
         ("/runs/{run}/iterations/0", 400),
         ("/runs/{run}/diff?one=1", 400),
-        ("/runs/{run}/step?address=nowhere", 404),
-        ("/runs/{run}/records?address=nowhere", 404),
+        ("/runs/{run}/step?at=nowhere", 404),
+        ("/runs/{run}/records?at=nowhere", 404),
         ("/runs/{run}/records?depth=-1", 400),
         ("/runs/{run}/values/0.WyJhIiwwXQ", 404),
     ],

@@ -343,9 +343,9 @@ def test_the_audit_says_who_did_what(tmp_path: Path) -> None:
         bot, own = Client(server.address, made), Client(server.address)
         run = bot.start("gated.yaml")
         own.wait(run, "waiting")
-        bot.post(f"/runs/{run}/approve", {"address": "check"}, 403)
-        own.post(f"/runs/{run}/approve", {"address": "check"})
-        own.post(f"/runs/{run}/approve", {"address": "check"}, 409)
+        bot.post(f"/runs/{run}/approve", {"at": "check"}, 403)
+        own.post(f"/runs/{run}/approve", {"at": "check"})
+        own.post(f"/runs/{run}/approve", {"at": "check"}, 409)
         own.post("/validate", {"workflow": "gated.yaml"}, 200)
         rows = own.get("/audit")["audit"]
         of_bot = own.get("/audit", who="bot", limit=1)

@@ -76,7 +76,7 @@ def ended(client: Client, name: str) -> tuple[Any, list[Any], list[str]]:
     events = client.get(f"{run}/events")["events"]
     done = [event for event in events if event["kind"] == "task.finished"]
     asked = [found, events, client.get(f"{run}/graph")]
-    asked += [client.get(f"{run}/step", address=event["address"]) for event in done]
+    asked += [client.get(f"{run}/step", at=event["address"]) for event in done]
     return found, done, [json.dumps(answer) for answer in asked]
 
 
@@ -177,7 +177,7 @@ def all_answers(client: Client, run: str) -> list[str]:
     told += streamed
     events = client.get(f"/runs/{run}/events")["events"]
     for event in events:
-        params = {"address": event["address"]}
+        params = {"at": event["address"]}
         told.append(client.http.get(f"/api/runs/{run}/step", params=params).text)
         for field in ("value", "input", "inputs", "sealed", "outputs"):
             reference = b64encode(json.dumps([field]).encode()).decode().rstrip("=")
@@ -193,7 +193,7 @@ def test_a_secret_input_is_told_by_no_address(tmp_path: Path, kind: str) -> None
     with connected(tmp_path) as client:
         run = client.start("keyed.yaml", inputs={"key": SECRET})
         told = [json.dumps(client.wait(run, "waiting")), *all_answers(client, run)]
-        client.post(f"/runs/{run}/approve", {"address": "check"}, 202)
+        client.post(f"/runs/{run}/approve", {"at": "check"}, 202)
         told += [json.dumps(client.wait(run, "succeeded")), *all_answers(client, run)]
         forked = client.post(f"/runs/{run}/fork", {"at": "turn[2]"}, 201)["run"]
         told += [json.dumps(client.wait(forked, "waiting")), *all_answers(client, forked)]

@@ -19,8 +19,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "cancel": {},
     "continue": {"iterations": 40},
     "accept": {"iteration": 1},
-    "approve": {"address": "check"},
-    "reject": {"address": "check"},
+    "approve": {"at": "check"},
+    "reject": {"at": "check"},
     "fork": {"at": "l[1]", "key": "k"},
 }
 # What is carried out; everything else is refused. A loop that runs is continued with `seen` only.

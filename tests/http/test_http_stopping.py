@@ -93,11 +93,11 @@ def test_a_run_that_nobody_drives_is_left_to_the_next_server(project: Path, spaw
         gated = client.start("gated.yaml")
         client.wait(gated, "waiting")
     with _stopping(project, spawn) as (_, client, _run):
-        refused = client.http.post(f"/api/runs/{gated}/approve", json={"address": "check"})
+        refused = client.http.post(f"/api/runs/{gated}/approve", json={"at": "check"})
         assert (refused.status_code, "Retry-After" in refused.headers) == (503, True)
     (project / "go").touch()
     with connected(project) as client:
-        client.post(f"/runs/{gated}/approve", {"address": "check"})
+        client.post(f"/runs/{gated}/approve", {"at": "check"})
         assert client.wait(gated, "succeeded")["result"]["outputs"]["ok"] is True
 
 

@@ -68,7 +68,7 @@ def test_the_server_tells_of_waiting_ending_and_failing(project: Path, hook: Lis
     with connected(project) as client:
         run = client.start("gated.yaml")
         wait_until(lambda: hook.events() == ["waiting"])
-        client.post(f"/runs/{run}/approve", {"address": "check"})
+        client.post(f"/runs/{run}/approve", {"at": "check"})
         wait_until(lambda: hook.events() == ["waiting", "ended"])
         failed = client.start("failing.yaml")
         wait_until(lambda: len(hook.told) == 3)

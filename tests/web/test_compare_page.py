@@ -44,7 +44,7 @@ def test_two_iterations_stand_beside_each_other(compared: Page, site: Site, run:
     lines = "flags => flags.map(one => [one.textContent, one.getClientRects().length])"
     flags = command.locator(".command-flag").evaluate_all(lines)
     assert flags == [["--step", 1], ["--at", 1]]
-    told = site.get(f"/runs/{run}/diff", loop="refine", one=2, other=4)
+    told = site.get(f"/runs/{run}/diff", at="refine", one=2, other=4)
     figures = compared.get_by_role("table", name="figures")
 
     expect(figures.get_by_role("row", name="score", exact=False).first).to_contain_text("0.63")

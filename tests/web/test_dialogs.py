@@ -106,7 +106,7 @@ def test_a_fork_redoes_an_iteration_with_other_values(site: Site, page: Page, ru
     found = site.wait(fork)
 
     assert (found["parent"], found["status"], found["budget_usd"]) == (run, "succeeded", 1.5)
-    asked = site.get(f"/runs/{fork}/step", address="refine[3]/code")["record"]["inputs"]
+    asked = site.get(f"/runs/{fork}/step", at="refine[3]/code")["record"]["inputs"]
     assert "a lexer. Mind: strip it first" in str(asked)
     assert site.get(f"/runs/{run}")["forks"] == [fork]
     expect(page.locator(".score-curve polyline.other title")).to_have_text(f"forked from {run}")
@@ -134,7 +134,7 @@ def test_a_fork_has_another_model_and_another_prompt(site: Site, page: Page, run
     fork = page.url.rpartition("/")[2].partition("?")[0]
     site.wait(fork)
     number = site.get(f"/runs/{fork}")["iteration"]
-    review = site.get(f"/runs/{fork}/step", address=f"refine[{number}]/review")["record"]
+    review = site.get(f"/runs/{fork}/step", at=f"refine[{number}]/review")["record"]
     bodies = [event["body"] for event in site.get(f"/runs/{fork}/events")["events"]]
 
     assert any(str(body.get("model")).endswith("scripted-2") for body in bodies)

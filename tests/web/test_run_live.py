@@ -201,7 +201,7 @@ def changed_while_it_goes_on(site: Site, page: Page, run: str, number: int) -> i
     """How much the page draws anew while an iteration is added."""
     page.evaluate("() => { window.changed = 0 }")
     seen = site.get(f"/runs/{run}")["last_seq"]
-    site.post(f"/runs/{run}/continue", {"loop": "turns", "iterations": 1, "seen": seen})
+    site.post(f"/runs/{run}/continue", {"at": "turns", "iterations": 1, "seen": seen})
     page.locator('.side-iterations tr[aria-selected="true"]').filter(
         has_text=f"{number}"
     ).wait_for()

@@ -65,7 +65,7 @@ _ROWS: Final[dict[str, tuple[Role, str, str]]] = {
     "reject": ("steer", "reject what a run asks", f"POST {_RUN}/reject"),
     "fork": ("steer", "fork a run, also with other values, models, prompts", f"POST {_RUN}/fork"),
     "raise limits": ("steer", "start with more budget or iterations than the file has", ""),
-    "call": ("steer", "answer what a run waits for", "POST /hooks/runs/{run}/{address:path}"),
+    "call": ("steer", "answer what a run waits for", "POST /hooks/runs/{run}/{at:path}"),
     "stop experiment": ("steer", "stop an experiment", "POST /api/experiments/{name}/stop"),
     "pause schedule": ("steer", "pause a schedule", f"POST {_SCHEDULE}/pause"),
     "resume schedule": ("steer", "resume a schedule", f"POST {_SCHEDULE}/resume"),

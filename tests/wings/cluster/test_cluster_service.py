@@ -100,9 +100,9 @@ def test_every_button_works_on_a_run_of_the_cluster(client: Client) -> None:
     assert client.post("/runs", body, 200)["run"] == run
     assert client.wait(run)["status"] == "succeeded"
     assert client.post("/runs", body, 200)["run"] == run
-    client.post(f"/runs/{run}/continue", {"loop": "polish", "iterations": 1})
+    client.post(f"/runs/{run}/continue", {"at": "polish", "iterations": 1})
     assert client.wait(run, "succeeded")["iteration"] == 4
-    client.post(f"/runs/{run}/accept", {"loop": "polish", "iteration": 2})
+    client.post(f"/runs/{run}/accept", {"at": "polish", "iteration": 2})
     assert client.wait(run, "succeeded")["result"]["outputs"]["draft"] == "draft two"
     fork = client.post(f"/runs/{run}/fork", {"at": "polish[2]"}, 201)["run"]
     forked = client.wait(fork, "succeeded")
@@ -143,12 +143,12 @@ def test_a_loop_is_stopped_and_a_question_is_answered_with_no(
 ) -> None:
     run = client.start("looped.yaml")
     wait_until(lambda: "task.started" in client.http.get(f"/api/runs/{run}/events").text)
-    client.post(f"/runs/{run}/stop", {"loop": "polish"})
+    client.post(f"/runs/{run}/stop", {"at": "polish"})
     (project / "looped").touch()
     assert client.wait(run, "waiting")["iteration"] == 1
-    client.post(f"/runs/{run}/reject", {"address": "ok", "feedback": "too short"})
+    client.post(f"/runs/{run}/reject", {"at": "ok", "feedback": "too short"})
     assert client.wait(run, "succeeded")["result"]["outputs"] == {"words": "too short"}
-    client.post(f"/runs/{run}/reject", {"address": "ok"}, 409)
+    client.post(f"/runs/{run}/reject", {"at": "ok"}, 409)
 
 
 @pytest.mark.parametrize(("overlap", "number"), [("skip", 31), ("queue", 32), ("parallel", 33)])
@@ -191,7 +191,7 @@ def test_secret_inputs_reach_calls_and_nobody_else(client: Client, project: Path
     pin = "quite-a-secret-7351"
     run = client.start("secret.yaml", inputs={"pin": pin})
     client.wait(run, "waiting")
-    client.post(f"/runs/{run}/approve", {"address": "check"})
+    client.post(f"/runs/{run}/approve", {"at": "check"})
     found = client.wait(run, "succeeded")
     assert found["result"]["outputs"] == {"text": "***"}
     assert pin not in client.http.get(f"/api/runs/{run}/events").text

@@ -64,7 +64,7 @@ def test_what_an_experiment_found_and_what_if(project: Path) -> None:
         swept = client.post("/experiments/tried/what-if", {}, 200)
         unknown = client.post("/experiments/other/what-if", {}, 404)
         facts = client.get("/experiments/tried/facts")["document"]
-        alone = client.get(f"/runs/{run}/facts", loop="polish")["document"]
+        alone = client.get(f"/runs/{run}/facts", at="polish")["document"]
         cases = client.get("/experiments/tried/cases")
 
     assert (listed["name"], listed["runs"], listed["state"]) == ("tried", 3, "done")
@@ -150,7 +150,7 @@ def test_people_grade_in_a_queue_that_names_no_variant(project: Path) -> None:
         queue = client.get("/experiments/people/queue")["gradings"]
         for each in queue:
             verb = "approve" if each["show"].startswith("one") else "reject"
-            client.post(f"/runs/{each['run']}/{verb}", {"address": each["address"]})
+            client.post(f"/runs/{each['run']}/{verb}", {"at": each["address"]})
             client.wait(each["run"], "succeeded")
         left = client.get("/experiments/people/queue")["gradings"]
         found = client.get("/experiments/people/report")["document"]

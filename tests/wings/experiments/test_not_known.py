@@ -156,8 +156,8 @@ def test_loops_inside_another_one_are_told_each_by_itself() -> None:
     Path("nested.yaml").write_text(flow)
     run = run_json("run", "nested.yaml")["run"]
 
-    shown = command("experiment", "what-if", run, "--loop", "inner", "--at-most", "2").stdout
-    found = run_json("experiment", "what-if", run, "--loop", "inner", "--at-most", "2")
+    shown = command("experiment", "what-if", run, "--at", "inner", "--at-most", "2").stdout
+    found = run_json("experiment", "what-if", run, "--at", "inner", "--at-most", "2")
 
     assert [one["loop"] for one in found] == ["outer[1]/inner", "outer[2]/inner"]
     assert [one["answer"]["iterations"] for one in found] == [2, 2]

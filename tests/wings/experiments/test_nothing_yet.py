@@ -171,7 +171,7 @@ def test_python_says_what_to_call_first() -> None:
             "no variant 'longr'",
         ),
         (("experiment", "what-if", FILE, "--variant", "longr"), "no variant 'longr'"),
-        (("experiment", "what-if", FILE, "--loop", "polsh"), "no loop 'polsh'"),
+        (("experiment", "what-if", FILE, "--at", "polsh"), "no loop 'polsh'"),
         (("experiment", "report", FILE, "--cases", "longr"), "no variant 'longr'"),
         (("experiment", "gate", FILE, "--variant", "longr", "--against", "base"), "'longr'"),
         (("experiment", "gate", FILE, "--against", "longr"), "did you mean 'longer'?"),

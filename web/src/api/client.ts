@@ -112,16 +112,16 @@ export function createClient(options: ClientOptions) {
     source: (id: string, signal?: AbortSignal) => get<api.Source>(run(id, "/source"), {}, signal),
     loops: (id: string, signal?: AbortSignal) => get<api.LoopList>(run(id, "/loops"), {}, signal),
     iterations: (id: string, loop: string, after = 0, limit = 500, signal?: AbortSignal) =>
-      get<api.IterationList>(run(id, "/iterations"), { loop, after, limit }, signal),
+      get<api.IterationList>(run(id, "/iterations"), { at: loop, after, limit }, signal),
     iteration: (id: string, loop: string, number: number, signal?: AbortSignal) =>
-      get<api.IterationDetail>(run(id, `/iterations/${number}`), { loop }, signal),
+      get<api.IterationDetail>(run(id, `/iterations/${number}`), { at: loop }, signal),
     diff: (id: string, loop: string, { one, other, against }: { one: number; other: number; against?: string | undefined }, signal?: AbortSignal) =>
-      get<api.Diff>(run(id, "/diff"), { loop, one, other, with: against }, signal),
-    matrix: (id: string, loop: string, node?: string, signal?: AbortSignal) =>
-      get<api.Matrix>(run(id, "/matrix"), { loop, node }, signal),
+      get<api.Diff>(run(id, "/diff"), { at: loop, one, other, with: against }, signal),
+    matrix: (id: string, loop: string, signal?: AbortSignal) =>
+      get<api.Matrix>(run(id, "/matrix"), { at: loop }, signal),
     step: (id: string, at: string, signal?: AbortSignal) =>
       get<api.StepDetail>(run(id, "/step"), { at }, signal),
-    records: (id: string, query: { address?: string; depth?: number; repetitions?: string; limit?: number }, signal?: AbortSignal) =>
+    records: (id: string, query: { at?: string; depth?: number; repetitions?: string; limit?: number }, signal?: AbortSignal) =>
       get<api.RecordList>(run(id, "/records"), query, signal),
     value: (id: string, ref: string, signal?: AbortSignal) =>
       get<api.LargeValue>(run(id, `/values/${encodeURIComponent(ref)}`), {}, signal),
@@ -147,8 +147,8 @@ export function createClient(options: ClientOptions) {
     judge: async <T>(name: string, query: { against: string; of: string }, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/judge"), query, signal)).document,
     whatIf: async <T>(name: string, asked: api.AskedRule = {}) => (await post<{ document: T }>(experiment(name, "/what-if"), asked)).document,
     /** What the conditions of a loop saw, so that rules are answered here. */
-    facts: async <T>(name: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/facts"), { loop }, signal)).document,
-    runFacts: async <T>(id: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(`/api/runs/${encodeURIComponent(id)}/facts`, { loop }, signal)).document,
+    facts: async <T>(name: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/facts"), { at: loop }, signal)).document,
+    runFacts: async <T>(id: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(`/api/runs/${encodeURIComponent(id)}/facts`, { at: loop }, signal)).document,
     workflows: (signal?: AbortSignal) => get<api.WorkflowList>("/api/workflows", {}, signal),
     workflowGraph: (file: string, named: string, signal?: AbortSignal) =>
       get<api.Graph>("/api/workflows/graph", { file, named }, signal),

@@ -64,7 +64,7 @@ export function keepRecords(store: RunStore, client: Pick<Client, "records">, pa
 async function recordsAt(client: Pick<Client, "records">, id: string, place: string, signal: AbortSignal): Promise<RecordItem[] | null> {
   const list = listOf(place);
   try {
-    const query = list === null ? { address: place } : { address: list, depth: 1, repetitions: "true" };
+    const query = list === null ? { at: place } : { at: list, depth: 1, repetitions: "true" };
     return (await client.records(id, { ...query, limit: RECORDS_MAX }, signal)).records;
   } catch (error) {
     return error instanceof ApiError && error.status === 404 ? [] : null;

@@ -40,7 +40,7 @@ function AcceptForm({ run, request, onClose, onReload }: AcceptFormProps) {
   const choices = (loaded.value?.iterations ?? []).filter((one) => one.status === "succeeded");
   const chosen = choices.find((one) => one.number === number);
   const act = async () => {
-    await client.accept(run.id, { loop, iteration: number, seen: run.last_seq });
+    await client.accept(run.id, { at: loop, iteration: number, seen: run.last_seq });
     request.onDone?.();
     onClose();
   };

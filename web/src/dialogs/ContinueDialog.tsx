@@ -66,7 +66,7 @@ export function ContinueForm({ run, seen, loop, iterations, money: wanted, onCan
   const counted = at ? "iterations" : "tokens";
   const hasSome = count !== undefined || budget_usd !== undefined;
   const act = async () => {
-    await (at ? client.continue(run.id, { loop: at, iterations: count, budget_usd, seen }) : client.resume(run.id, { tokens: count, budget_usd, seen }));
+    await (at ? client.continue(run.id, { at, iterations: count, budget_usd, seen }) : client.resume(run.id, { tokens: count, budget_usd, seen }));
     onDone();
   };
   const used = run.budget_usd === null ? `${dollars(run.cost_usd)} spent, no budget` : `${dollars(run.cost_usd, run.budget_usd)} of ${budget(run.budget_usd)} spent`;

@@ -57,7 +57,7 @@ function DecisionForm({ run, gate, feedback, onFeedback, request, onClose, onRel
   const verb = request.kind;
   const choice = choicesFor(gate.reason)[verb];
   const act = async () => {
-    await client[verb](run.id, { address: gate.address, feedback, seen: run.last_seq });
+    await client[verb](run.id, { at: gate.address, feedback, seen: run.last_seq });
     onFeedback("");
     request.onDone?.();
     onClose();

@@ -14,7 +14,7 @@ from pydantic import StringConstraints as Text
 from whorl.errors import UsageError
 from whorl.interfaces.http.auth import Identity
 from whorl.interfaces.http.models import (
-    Address,
+    At,
     Closed,
     Dollars,
     FileName,
@@ -231,7 +231,7 @@ class Continue(Resume):
     At least one of the amounts is needed.
     """
 
-    loop: Address | None = None
+    at: At | None = None
     iterations: Number | None = None
 
     @model_validator(mode="after")
@@ -252,7 +252,7 @@ async def continue_run(state: State, run: KnownRun, request: Continue) -> RunIte
 
 
 def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
-    at, iterations, more = request.loop or "", request.iterations, request.more()
+    at, iterations, more = request.at or "", request.iterations, request.more()
     event = steering.continued(state.store, run, at, iterations=iterations, more=more)
     if request.seen is None and iterations is not None:
         frame = loop_frame(fold(state.store, run).machine, str(event.body["at"]))
@@ -267,27 +267,27 @@ def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
 class Accept(Request):
     """Ends a loop with the result of an iteration."""
 
-    loop: Address | None = None
+    at: At | None = None
     iteration: Number
 
 
 @router.post("/{run}/accept", status_code=202)
 async def accept(state: State, run: KnownRun, request: Accept) -> RunItem:
     """Ends a loop with the result of an iteration; later steps run (again) with it."""
-    accepted = partial(steering.accepted, state.store, run, request.loop or "", request.iteration)
+    accepted = partial(steering.accepted, state.store, run, request.at or "", request.iteration)
     return await _ask(state, run, request, accepted)
 
 
 class Stop(Request):
     """Lets no iteration of a loop begin after the running one."""
 
-    loop: Address | None = None
+    at: At | None = None
 
 
 @router.post("/{run}/stop", status_code=202)
 async def stop(state: State, run: KnownRun, request: Stop) -> RunItem:
     """Ends a loop after the running iteration, with what it returns then."""
-    loop = request.loop or ""
+    loop = request.at or ""
     return await _ask(state, run, request, lambda: steering.stopped(state.store, run, loop))
 
 
@@ -298,8 +298,8 @@ class Decision(Request):
     or twice, never reaches another question.
     """
 
-    address: Annotated[str, Text(min_length=1, max_length=4_000)] = Field(
-        description="the question that is answered, as `gates` of the run names it"
+    at: Annotated[At, Text(min_length=1)] = Field(
+        description="the question that is answered: its `address` in `gates` of the run"
     )
     feedback: Words = ""
 
@@ -331,7 +331,7 @@ async def reject(state: State, run: KnownRun, request: Decision) -> RunItem:
 
 def _decided(state: ServerState, run: RunId, request: Decision, **answer: Any) -> Event:
     words = request.feedback
-    return steering.decided(state.store, run, request.address, feedback=words, **answer)
+    return steering.decided(state.store, run, request.at, feedback=words, **answer)
 
 
 class StepChange(Closed):
@@ -346,9 +346,7 @@ class StepChange(Closed):
 class Fork(Closed):
     """A new run that keeps the iterations before `at` and redoes that one."""
 
-    at: Annotated[str, Text(min_length=4, max_length=4_000)] = Field(
-        description="such as polish[2]"
-    )
+    at: Annotated[At, Text(min_length=4)] = Field(description="such as polish[2]")
     set: dict[str, JsonValue] = Field(
         default_factory=dict, description="other inputs, carried values or variables"
     )

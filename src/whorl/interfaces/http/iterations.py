@@ -27,8 +27,9 @@ MATRIX_MAX = 200
 SMALL = 0.9
 # Comparing takes time with the product of the lengths.
 _COMPARED_MAX = 4_000
-# Without a loop, the only outermost one of the run.
-Loop = Annotated[str, Query(max_length=4_000)]
+Loop = Annotated[
+    str, Query(max_length=4_000, description="which loop; default: the only outermost one")
+]
 Number = Annotated[int, Query(ge=1, le=1_000_000_000)]
 _AGAINST = "the run that the second one is of, where it is another"
 
@@ -150,12 +151,12 @@ class IterationList(Closed):
 def list_iterations(
     state: State,
     run: KnownRun,
-    loop: Loop = "",
+    at: Loop = "",
     after: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=5_000)] = 500,
 ) -> IterationList:
     """The finished iterations of a loop, by number."""
-    loop = places.loop_named(state.store, run, loop)
+    loop = places.loop_named(state.store, run, at)
     rows = state.store.iterations(run, loop, after=after, limit=limit + 1)
     begun = [_iteration(row) for row in rows[:limit] if row.status != "not_begun"]
     return IterationList(loop=loop, iterations=begun, more=len(rows) > limit)
@@ -186,14 +187,11 @@ class IterationDetail(Closed):
 
 @router.get("/iterations/{number}")
 def show_iteration(
-    state: State,
-    run: KnownRun,
-    number: Annotated[int, Path(ge=1, le=1_000_000_000)],
-    loop: Loop = "",
+    state: State, run: KnownRun, number: Annotated[int, Path(ge=1, le=1_000_000_000)], at: Loop = ""
 ) -> IterationDetail:
     """What the steps of an iteration gave, and what it was given."""
     store = state.store
-    loop = places.loop_named(store, run, loop)
+    loop = places.loop_named(store, run, at)
     return IterationDetail(
         loop=loop,
         number=number,
@@ -242,12 +240,12 @@ def show_diff(
     *,
     one: Number,
     other: Number,
-    loop: Loop = "",
+    at: Loop = "",
     against: Annotated[RunId | None, Query(alias="with", description=_AGAINST)] = None,
 ) -> Diff:
     """Two iterations of a loop side by side, of one run or of two."""
     store, second = state.store, run if against is None else state.store.run(against).id
-    loop = places.loop_named(store, run, loop)
+    loop = places.loop_named(store, run, at)
     left = places.side(store, run, loop, one)
     right = places.side(store, second, loop, other)
     steps = []
@@ -257,9 +255,7 @@ def show_diff(
         steps.append(StepDiff(name=name, similarity=alike, same=before == now))
     later = max(one, other) if second == run else other
     feedback = places.carried_into(store, second, loop, later)
-    return Diff(
-        loop=loop, one=_side(left), other=_side(right), steps=steps, feedback=feedback
-    )
+    return Diff(loop=loop, one=_side(left), other=_side(right), steps=steps, feedback=feedback)
 
 
 def _side(side: places.Side) -> Side:
@@ -288,9 +284,9 @@ class Matrix(Closed):
 
 
 @router.get("/matrix")
-def show_matrix(state: State, run: KnownRun, loop: Loop = "") -> Matrix:
+def show_matrix(state: State, run: KnownRun, at: Loop = "") -> Matrix:
     """Which step gave something else in which iteration; of long loops, the newest."""
-    loop = places.loop_named(state.store, run, loop)
+    loop = places.loop_named(state.store, run, at)
     newest = state.store.newest_iterations(run, loop, MATRIX_MAX)
     numbers = sorted({row.number for row in newest if row.status == "succeeded"})
     given = places.results_of(state.store, run, loop, numbers)

@@ -16,7 +16,8 @@ from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 # was read by the bounded JSON reader before (`limits`), and what goes out was JSON in the journal.
 JsonValue: TypeAlias = Any
 
-Address = Annotated[str, Text(max_length=4_000)]
+# A place in a run, such as `polish` or `polish[2]/review`.
+At = Annotated[str, Text(max_length=4_000)]
 Words = Annotated[str, Text(max_length=100_000)]
 FileName = Annotated[str, Text(min_length=1, max_length=1_024)]
 

@@ -78,7 +78,7 @@ class RecordsQuery(Closed):
     Of iterations and items inside it as many levels as `depth` says.
     """
 
-    address: str = Field(default="", max_length=4_000)
+    at: str = Field(default="", max_length=4_000)
     depth: int = Field(default=0, ge=0, le=100)
     repetitions: bool = Field(default=False, description="only of items and iterations")
     after: int = Field(
@@ -93,14 +93,14 @@ def list_records(
 ) -> RecordList:
     """The records of steps, items and iterations: status, inputs, output, error, times, cost."""
     found = state.records(run).of(
-        query.address,
+        query.at,
         depth=query.depth,
         after=query.after,
         limit=query.limit,
         only_repetitions=query.repetitions,
     )
-    if query.address and not found.records and not query.after:
-        raise unknown_place(state.store, run, query.address)
+    if query.at and not found.records and not query.after:
+        raise unknown_place(state.store, run, query.at)
     return RecordList(records=_items(found), more=found.more)
 
 
@@ -144,14 +144,14 @@ class StepDetail(Closed):
 
 @router.get("/step")
 def show_step(
-    state: State, run: KnownRun, address: Annotated[str, Query(min_length=1, max_length=4_000)]
+    state: State, run: KnownRun, at: Annotated[str, Query(min_length=1, max_length=4_000)]
 ) -> StepDetail:
     """What became of a step, and what it gave in the iteration before."""
     records = state.records(run)
-    record = _last_record(records, address)
+    record = _last_record(records, at)
     if record is None:
-        raise unknown_place(state.store, run, address)
-    before = previous_address(address)
+        raise unknown_place(state.store, run, at)
+    before = previous_address(at)
     earlier = _last_record(records, before) if before else None
     previous = None if earlier is None else Previous(address=before, output=earlier.output)
     return StepDetail(record=record, previous=previous)

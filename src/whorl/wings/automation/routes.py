@@ -318,12 +318,12 @@ async def fetch_answer(state: State, run: KnownRun) -> Response:
     return JSONResponse({"run": run, "status": status}, 202, {"Location": state.answer_url(run)})
 
 
-@hooks_router.post("/runs/{run}/{address:path}", responses=_ANSWERS, openapi_extra=_BODY)
-async def take_call(state: State, request: Request, run: KnownRun, address: str) -> Response:
+@hooks_router.post("/runs/{run}/{at:path}", responses=_ANSWERS, openapi_extra=_BODY)
+async def take_call(state: State, request: Request, run: KnownRun, at: str) -> Response:
     """Ends a task that waits for this call; what is sent is its result."""
     value: Json = {"status": 200, "headers": _headers(request), "body": await body_of(request)}
     try:
-        await state.driving.ask(run, lambda: called(state.store, run, address, value))
+        await state.driving.ask(run, lambda: called(state.store, run, at, value))
     except UsageError as fault:
         raise conflict(fault, run) from fault
     return JSONResponse({"run": run})

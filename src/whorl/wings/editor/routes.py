@@ -149,7 +149,7 @@ class Iteration(Closed):
     """An iteration of a run."""
 
     run: str = Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")
-    loop: str = Field(max_length=4_000, description="its address, such as `polish`")
+    at: str = Field(max_length=4_000, description="its loop, such as `polish`")
     iteration: Number
 
 
@@ -403,7 +403,7 @@ def _prepared(state: ServerState, request: Try) -> tuple[Workflow, Start, list[s
         request.inputs,
         request.values,
         {at: pin.value for at, pin in pins.items() if not pin.is_stale},
-        single_step.Source(run, given.loop, given.iteration) if given and run else None,
+        single_step.Source(run, given.at, given.iteration) if given and run else None,
         single_step.BUDGET_USD if request.budget_usd is None else request.budget_usd,
         request.others,
     )

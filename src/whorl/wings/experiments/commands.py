@@ -495,7 +495,7 @@ def _to_save(file: str, save: str) -> str:
 @click.argument("what", metavar="[RUN|FILE]", nargs=-1)
 @click.option("--workflow", default="", metavar="NAME", help="All runs of one version of it.")
 @click.option("--version", default="", metavar="HASH", help="Which one; default: the newest.")
-@click.option("--loop", default="", metavar="NAME", help="Which loop; default: the first.")
+@click.option("--at", default="", metavar="LOOP", help="Which loop. [default: the first]")
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--until", default="", metavar="CONDITION", help="An expression, or YAML.")
 @click.option("--at-most", type=click.IntRange(1), metavar="N", help="How many iterations.")
@@ -521,7 +521,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     if is_experiment:
         # A wrong name is reported before anything has to be run.
         read = read_file(project, what[0])
-        loop_named(read, prepare(project, read), options["loop"], options["variant"])
+        loop_named(read, prepare(project, read), options["at"], options["variant"])
     if bool(what) == bool(options["workflow"]):
         raise UsageError("name a RUN, an experiment FILE, or a --workflow")
     rule = {name: options[name] for name in _RULE}
@@ -554,7 +554,7 @@ def _of_runs(
         answer
         for number, run in enumerate(runs)
         for answer in what_ifs_of(
-            store, run, options["loop"], check=number < options["check"], **rule
+            store, run, options["at"], check=number < options["check"], **rule
         )
     ]
     if others:
@@ -573,9 +573,9 @@ def _of_experiment(study: Study, rule: dict[str, Any], *, as_json: bool, **optio
     from whorl.wings.experiments.what_if.query import document_of, rule_of
 
     start, variant = time.perf_counter(), options["variant"]
-    loop = study.loop(options["loop"], variant)
+    loop = study.loop(options["at"], variant)
     rules = [rule_of(study.workflow(variant), loop, **rule)] if any(rule.values()) else None
-    found = study.sweep(options["loop"], variant, rules)
+    found = study.sweep(options["at"], variant, rules)
     document = document_of(found, loop)
     if options["check"]:
         _check(study, loop, rule, variant, options["check"])

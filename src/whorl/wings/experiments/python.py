@@ -145,10 +145,10 @@ class ExperimentReport:
     def document(self) -> dict[str, Any]:
         return self._report.document()
 
-    def what_if(self, loop: str = "", variant: str = "") -> Sweep:
+    def what_if(self, at: str = "", variant: str = "") -> Sweep:
         """Returns what other rules would have given and cost, without a call."""
         with _recorded(self._project, self._read) as study:
-            return study.sweep(loop, variant)
+            return study.sweep(at, variant)
 
 
 class WhatIfAnswer:
@@ -176,14 +176,14 @@ def what_if(
     until: str = "",
     at_most: int | None = None,
     returns: str | None = None,
-    loop: str = "",
+    at: str = "",
     config: Config | None = None,
     store: FilePath | None = None,
 ) -> WhatIfAnswer:
     """What another rule would have done in a recorded run, without a call.
 
-    `at_most` is a number of iterations.
+    `at_most` is a number of iterations, `at` a loop; without it, the first one.
     """
     with closing(project_of(config, store).open_store()) as opened:
         rule = {"until": until, "at_most": at_most, "returns": returns}
-        return WhatIfAnswer(what_if_of(opened, find_run(opened, run), loop, **rule))
+        return WhatIfAnswer(what_if_of(opened, find_run(opened, run), at, **rule))

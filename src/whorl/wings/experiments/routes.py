@@ -200,14 +200,14 @@ class GradingList(Closed):
 class LoopQuery(Closed):
     """Which loop, and of which variant; without: the explored one, of the baseline."""
 
-    loop: Part = ""
+    at: Part = ""
     variant: Part = ""
 
 
 class RunLoopQuery(Closed):
     """Which loop; without: the first."""
 
-    loop: Part = ""
+    at: Part = ""
 
 
 class JudgeQuery(Closed):
@@ -231,7 +231,7 @@ class AskedLimits(Closed):
 class AskedRule(Closed):
     """Another rule for a loop, in the words of the native format; what is left out stays."""
 
-    loop: Words = ""
+    at: Words = ""
     variant: Words = ""
     until: Words = ""
     at_most: Number | AskedLimits | None = None
@@ -374,7 +374,7 @@ async def list_facts(state: State, name: Name, query: Annotated[LoopQuery, Query
     """
 
     def work(study: Study) -> JsonValue:
-        loop = study.loop(query.loop, query.variant)
+        loop = study.loop(query.at, query.variant)
         subjects = study.subjects(loop, query.variant)
         return facts_document(loop, subjects, study.experiment.margin)
 
@@ -393,10 +393,10 @@ async def what_if(state: State, name: Name, asked: AskedRule) -> Found:
     """What a rule, or without one many of them, would have given and cost; no call is made."""
 
     def work(study: Study) -> JsonValue:
-        loop = study.loop(asked.loop, asked.variant)
+        loop = study.loop(asked.at, asked.variant)
         given, workflow = asked.rule(), study.workflow(asked.variant)
         rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
-        return document_of(study.sweep(asked.loop, asked.variant, rules), loop)
+        return document_of(study.sweep(asked.at, asked.variant, rules), loop)
 
     return await _found(state, name, work)
 
@@ -408,7 +408,7 @@ async def what_if_of_run(state: State, run: KnownRun, asked: AskedRule) -> Found
     def work() -> Found:
         if not any(asked.rule().values()):
             raise UsageError("say which rule: until, at_most or returns")
-        return Found(document=what_if_of(state.store, run, asked.loop, **asked.rule()).document())
+        return Found(document=what_if_of(state.store, run, asked.at, **asked.rule()).document())
 
     return await asyncio.to_thread(work)
 
@@ -420,7 +420,7 @@ async def facts_of_run(
     """What the conditions of a loop of a run saw in each iteration."""
 
     def work() -> Found:
-        loop, subject = run_facts(state.store, run, query.loop)
+        loop, subject = run_facts(state.store, run, query.at)
         return Found(document=facts_document(loop, [subject], 0.0))
 
     return await asyncio.to_thread(work)

@@ -61,7 +61,7 @@ function LoopComparison({ id, loop, loops, query }: LoopComparisonProps) {
 
 function Iterations({ id, against, loop, query }: Omit<LoopComparisonProps, "loops"> & { against: string }) {
   const isOne = against === id;
-  const matrix = useLoad((client, signal) => client.matrix(id, loop.address, undefined, signal), [id, loop.address]);
+  const matrix = useLoad((client, signal) => client.matrix(id, loop.address, signal), [id, loop.address]);
   const theirs = useLoad((client, signal) => (against === id ? Promise.resolve(null) : numbersIn(client, against, loop.address, signal)), [id, against, loop.address]);
   const fault = matrix.error ?? theirs.error;
   if (fault) return <ErrorNotice error={fault} onRetry={matrix.error ? matrix.reload : theirs.reload} />;
@@ -77,7 +77,7 @@ function Iterations({ id, against, loop, query }: Omit<LoopComparisonProps, "loo
 
 /** The finished iterations of the same loop in another run. */
 async function numbersIn(client: Client, run: string, address: string, signal: AbortSignal): Promise<number[]> {
-  const [matrix, { loops }] = await Promise.all([client.matrix(run, address, undefined, signal), client.loops(run, signal)]);
+  const [matrix, { loops }] = await Promise.all([client.matrix(run, address, signal), client.loops(run, signal)]);
   const loop = loops.find((one) => one.address === address);
   return loop ? numbersOf(matrix, loop) : [];
 }

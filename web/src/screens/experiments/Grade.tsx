@@ -46,7 +46,7 @@ function Grading({ item, left, onAnswered, onSkip }: GradingProps) {
     if (state.isBusy || !may) return;
     setState({ isBusy: true, error: null });
     const call = isYes ? client.approve : client.reject;
-    call(item.run, { address: item.address, feedback }).then(onAnswered, (error: unknown) => setState({ isBusy: false, error }));
+    call(item.run, { at: item.address, feedback }).then(onAnswered, (error: unknown) => setState({ isBusy: false, error }));
   };
   useKeys({
     y: { label: "yes", run: () => answer(true) },

@@ -33,7 +33,7 @@ export function Answers({ run, gate, subject, seen, feedback, onFeedback, edits,
   const id = useId();
   const choices = choicesFor(gate.reason);
   const { send } = sending;
-  const decide = (verb: "approve" | "reject") => client[verb](run.id, { address: gate.address, feedback, seen });
+  const decide = (verb: "approve" | "reject") => client[verb](run.id, { at: gate.address, feedback, seen });
   const isBusy = sending.label !== "";
   const canExtend = subject !== null && gate.reason !== "gate" && gate.reason !== "in_doubt";
   return (
@@ -74,7 +74,7 @@ export function Answers({ run, gate, subject, seen, feedback, onFeedback, edits,
                     edits={edits}
                     onEdits={onEdits}
                     isBusy={isBusy}
-                    onSend={(value) => send(choice.label, () => client.approve(run.id, { address: gate.address, feedback, seen, value: value as never }))}
+                    onSend={(value) => send(choice.label, () => client.approve(run.id, { at: gate.address, feedback, seen, value: value as never }))}
                   />
                 )}
               </div>

@@ -17,7 +17,7 @@ const CALLS: Record<Verb, (client: Client, id: string, seen: number, loop: strin
   pause: (client, id, seen) => client.pause(id, { seen }),
   resume: (client, id, seen) => client.resume(id, { seen }),
   cancel: (client, id, seen) => client.cancel(id, { seen }),
-  stop: (client, id, seen, loop) => client.stop(id, { loop, seen }),
+  stop: (client, id, seen, loop) => client.stop(id, { at: loop, seen }),
 };
 
 /** Carries a request out with what the page knows of the run, and says what is wrong with it. */

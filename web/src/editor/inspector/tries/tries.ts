@@ -53,7 +53,7 @@ export function requestOf(editor: Editor, others: Others, node: SketchNode, wish
   const typed = Object.entries(wish.inputs).filter(([, text]) => text !== "");
   const inputs = Object.fromEntries(typed.map(([name, text]) => [name, typedInput(editor, name, text)]));
   const loop = loopFor(editor, node);
-  const from = wish.run && loop ? { from: { run: wish.run, loop: loop.path, iteration: Number(wish.iteration) || 1 } } : {};
+  const from = wish.run && loop ? { from: { run: wish.run, at: loop.path, iteration: Number(wish.iteration) || 1 } } : {};
   return { name: editor.file, text: editor.text, others, at: node.path, inputs, ...from, budget_usd: Number(wish.budget) || Number(BUDGET), effects };
 }
 
