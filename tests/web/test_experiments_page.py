@@ -130,7 +130,7 @@ def test_a_run_is_asked_what_another_rule_would_have_done(site: Site, page: Page
 
 def _rule() -> dict[str, object]:
     until = '{"score": {"from": "{{ review.score }}", "at_least": 0.8}}'
-    return {"loop": "polish", "until": until, "at_most": 2, "returns": "best"}
+    return {"at": "polish", "until": until, "at_most": 2, "returns": "best"}
 
 
 def test_a_judge_is_weighed_and_people_grade_blindly(site: Site, page: Page) -> None:

@@ -157,7 +157,7 @@ def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     run = f"/runs/{limited}"
     press(site, run, "Fork…", "Fork", asks=f"POST {run}/fork")
     shown = f"{run}?loop=refine&iteration=2"
-    press(site, shown, "Return #2 instead", "Accept iteration 2", asks=f"POST {run}/accept")
+    press(site, shown, "Accept #2 instead", "Accept iteration 2", asks=f"POST {run}/accept")
     site.wait(limited, "succeeded")
     shown = f"{run}/diff?loop=refine&one=1&other=3"
     press(site, shown, "Accept #3", "Accept iteration 3", asks=f"POST {run}/accept")

@@ -102,7 +102,7 @@ def test_a_run_is_looked_at(site: Site, page: Page, review: str) -> None:
     page.get_by_text("refine[2]/code", exact=True).wait_for()
     page.keyboard.press("Escape")
     page.locator(".drawer").wait_for(state="detached")
-    for name in ("Return #2 instead", "Continue +3", "Fork from #4"):
+    for name in ("Accept #2 instead", "Continue +3", "Fork from #4"):
         banner.get_by_role("button", name=name).click()
         page.get_by_role("dialog").wait_for()
         page.keyboard.press("Escape")
@@ -112,7 +112,7 @@ def test_an_older_result_is_returned_instead(site: Site, page: Page) -> None:
     run = site.ran("review.yaml", {"task": "another parser"})
     shows(site, page, f"/runs/{run}?loop=refine&iteration=2")
 
-    page.get_by_role("button", name="Return #2 instead").click()
+    page.get_by_role("button", name="Accept #2 instead").click()
     page.get_by_role("dialog").get_by_role("button", name="Accept iteration 2").click()
 
     page.locator(".exit-banner").filter(has_text="returned #2").wait_for()
@@ -132,7 +132,7 @@ def test_an_older_result_is_returned_instead(site: Site, page: Page) -> None:
     assert curve.locator(".star").count() == curve.locator(".returned").count() == 1
     assert "iteration 2 returned" in (curve.get_attribute("aria-label") or "")
     picture(page, "run-returned")
-    for button in ("Fork…", "Return #4 instead"):
+    for button in ("Fork…", "Accept #4 instead"):
         page.get_by_role("button", name=button).first.click()
         options = page.get_by_role("dialog").get_by_role("combobox").first.locator("option")
         options.nth(3).wait_for(state="attached")

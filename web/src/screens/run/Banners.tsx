@@ -174,7 +174,7 @@ function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunD
       <BannerActions>
         {other !== null && can.includes("accept") && (
           <button type="button" className="button" onClick={() => openDialog({ kind: "accept", run: id, loop: loop.address, iteration: other })}>
-            Return #{other} instead
+            Accept #{other} instead
           </button>
         )}
         {isShort ? (
