@@ -109,7 +109,7 @@ def test_the_address_is_what_is_looked_at(site: Site, page: Page) -> None:
 
     # A link to another place of the open run is followed.
     site.open(page, f"/runs/{run}?node=plan")
-    page.get_by_role("dialog", name="node plan").wait_for()
+    page.get_by_role("dialog", name="step plan").wait_for()
 
     site.open(page, f"/runs/{run}?loop=refine&iteration=2&node=refine/code")
     page.get_by_text("refine[2]/code", exact=True).wait_for()

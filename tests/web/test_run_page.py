@@ -148,7 +148,7 @@ def test_a_node_shows_what_it_was_given_and_gave(site: Site, page: Page, review:
     shows(site, page, f"/runs/{review}?loop=refine&iteration=4")
 
     step(page, "refine/review").click()
-    drawer = page.get_by_role("dialog", name="node review")
+    drawer = page.get_by_role("dialog", name="step review")
     drawer.wait_for()
     # The words of a model are words, whatever they look like.
     drawer.get_by_text("Good. <b>Keep</b> it.").wait_for()
@@ -160,7 +160,7 @@ def test_a_node_shows_what_it_was_given_and_gave(site: Site, page: Page, review:
     picture(page, "run-node")
 
     page.keyboard.press("[")
-    page.get_by_role("dialog", name="node code").wait_for()
+    page.get_by_role("dialog", name="step code").wait_for()
     page.keyboard.press("Escape")
     drawer.wait_for(state="detached")
     assert "node=" not in page.url
@@ -230,11 +230,11 @@ def test_keys_move_through_iterations_and_nodes(site: Site, page: Page, review: 
     page.keyboard.press("f")
     page.wait_for_function("() => !location.hash.includes('iteration')")
     page.keyboard.press("]")
-    page.get_by_role("dialog", name="node plan").wait_for()
+    page.get_by_role("dialog", name="step plan").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keys")
-    for label in ("next iteration", "previous node", "approve", "compare", "follow"):
+    for label in ("next iteration", "previous step", "approve", "diff", "follow"):
         assert label in keys.inner_text()
     page.keyboard.press("Escape")
     page.keyboard.press("d")

@@ -139,7 +139,7 @@ def test_a_loop_is_collapsed_and_expanded_on_the_page_of_a_run_too(
     expect(rows).to_have_count(4)
     for number, words in enumerate(WORDS, 1):
         expect(rows.nth(number)).to_contain_text(words)
-    drawer = page.get_by_role("dialog", name="node coder")
+    drawer = page.get_by_role("dialog", name="step coder")
     for number in (1, 2, 3):
         page.get_by_title(f"iteration {number}, ").first.click()
         output = drawer.get_by_role("region", name="Output", exact=True)

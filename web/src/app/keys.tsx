@@ -15,9 +15,9 @@ export type KeyMap = Record<string, KeyBinding>;
 export const KEY_LABELS = {
   j: "next iteration",
   k: "previous iteration",
-  "]": "next node",
-  "[": "previous node",
-  d: "compare with the iteration before",
+  "]": "next step",
+  "[": "previous step",
+  d: "diff with the iteration before",
   f: "follow the newest iteration",
   a: "approve",
   "?": "show the keys",

@@ -26,7 +26,7 @@ const EDGE_TYPES = { on: OnEdge, back: BackEdge };
 const NO_CHOICE = () => undefined;
 const NO_CHIPS: ReadonlyMap<string, LoopChips> = new Map();
 const NARROW = "(max-width: 600px)";
-const HELP = { "node.a11yDescription.default": "Press Enter to open the node.", "node.a11yDescription.keyboardDisabled": "Press Enter to open the node." };
+const HELP = { "node.a11yDescription.default": "Press Enter to open the step.", "node.a11yDescription.keyboardDisabled": "Press Enter to open the step." };
 const FIT = { padding: 0.1, maxZoom: 1.1 };
 
 export function GraphCanvas(props: GraphCanvasProps) {

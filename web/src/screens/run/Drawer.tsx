@@ -34,7 +34,7 @@ export function Drawer({ id, graph, path, isElsewhere }: DrawerProps) {
     <section
       className="drawer"
       role="dialog"
-      aria-label={`node ${node?.title || path}`}
+      aria-label={`step ${node?.title || path}`}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
         event.stopPropagation();
@@ -45,10 +45,10 @@ export function Drawer({ id, graph, path, isElsewhere }: DrawerProps) {
         <h2 ref={title} tabIndex={-1}>
           {words.visible(node?.title || node?.name || path)}
         </h2>
-        <button type="button" className="button button-icon" aria-label="previous node" title="previous node ([)" onClick={() => go(-1)}>
+        <button type="button" className="button button-icon" aria-label="previous step" title="previous step ([)" onClick={() => go(-1)}>
           ◂
         </button>
-        <button type="button" className="button button-icon" aria-label="next node" title="next node (])" onClick={() => go(1)}>
+        <button type="button" className="button button-icon" aria-label="next step" title="next step (])" onClick={() => go(1)}>
           ▸
         </button>
         <button type="button" className="button button-icon" aria-label="close" title="close (Escape)" onClick={close}>

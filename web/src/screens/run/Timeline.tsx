@@ -39,7 +39,7 @@ export function Timeline({ loop, isWhole = false }: TimelineProps) {
   const selected = useRunView((view) => view.selected);
   const picked = selected && spans.find((span) => pathOf(span.address) === selected && span.column === `#${number}` && attemptOf(span.address) >= 1)?.address;
   return (
-    <div ref={frame} className={isWhole ? "timeline timeline-whole" : "timeline"} tabIndex={0} role="region" aria-label="when each node ran">
+    <div ref={frame} className={isWhole ? "timeline timeline-whole" : "timeline"} tabIndex={0} role="region" aria-label="when each step ran">
       {width > 0 && <Gantt spans={spans} now={isOpen ? Math.max(now, lastAt) : lastAt} width={width} chosenColumn={`#${number}`} selected={picked || ""} onSelect={onSelect} />}
       {isWhole && <Steps />}
     </div>

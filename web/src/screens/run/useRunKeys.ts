@@ -44,6 +44,6 @@ export function useRunKeys(id: string, graph: Graph): void {
     d: { label: KEY_LABELS.d, run: compare },
     f: { label: KEY_LABELS.f, run: follow },
     a: { label: KEY_LABELS.a, run: approve },
-    Escape: { label: "close the node", run: () => selectNode(store, "") },
+    Escape: { label: "close the step", run: () => selectNode(store, "") },
   });
 }
