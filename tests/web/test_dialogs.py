@@ -173,7 +173,7 @@ def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> 
     expect(banner).to_contain_text("Publish it?")
     page.locator('[data-path="check"][data-status="waiting"]').wait_for()
     banner.get_by_role("link", name="Look and decide").click()
-    page.wait_for_url(f"**/runs/{run}/gate?address=check")
+    page.wait_for_url(f"**/runs/{run}/approvals?at=check")
     page.go_back()
     banner.wait_for()
     page.keyboard.press("a")

@@ -25,7 +25,7 @@ def decisions(site: Site, run: str) -> list[Any]:
 def asked(site: Site, page: Page, workflow: str) -> str:
     """A run that waits, and the page with its question."""
     run = site.ran(workflow)
-    site.open(page, f"/runs/{run}/gate")
+    site.open(page, f"/runs/{run}/approvals")
     page.locator(".gate-question").wait_for()
     return run
 
@@ -50,10 +50,10 @@ def test_the_question_is_shown_and_approved_with_words(site: Site, page: Page) -
     run = asked(site, page, "gated.yaml")
     expect(page.get_by_role("heading", name="Publish it?")).to_be_visible()
     expect(page.get_by_role("region", name="what it is about")).to_contain_text("A first draft.")
-    expect(page.get_by_text("asked by a gate of the workflow")).to_be_visible()
+    expect(page.get_by_text("asked by an approval step of the workflow")).to_be_visible()
     expect(page.get_by_text(f"whorl runs approve {run} --at check", exact=True)).to_be_visible()
     expect(page.get_by_text(f"whorl runs reject {run} --at check", exact=True)).to_be_visible()
-    assert page.url.endswith("/gate?address=check")
+    assert page.url.endswith("/approvals?at=check")
     picture(page, "gate")
 
     page.get_by_label("Feedback").fill("it's good")
@@ -110,14 +110,14 @@ def test_second_clicks_at_the_same_place_answer_nothing(
         page.clock.run_for(pause_ms)
         page.mouse.click(*point)
     page.clock.resume()
-    link = answered(page).get_by_role("link", name="next question →")
+    link = answered(page).get_by_role("link", name="next approval →")
     link.wait_for()
     page.mouse.click(*point)
 
     assert [(one["approved"], one["by"]) for one in decisions(site, letter)] == [(True, "person")]
     assert [gate["address"] for gate in site.get(f"/runs/{letter}")["gates"]] == ["publish"]
     # The page stays with the question of its address until somebody goes on.
-    assert page.url.endswith("?address=letter%5B1%5D%2F%3Aask")
+    assert page.url.endswith("?at=letter%5B1%5D%2F%3Aask")
     expect(page.get_by_role("heading", name="take it, or go on?")).to_be_visible()
     expect(page.get_by_role("heading", name="Send this letter?")).to_have_count(0)
 
@@ -131,7 +131,7 @@ def test_second_clicks_at_the_same_place_answer_nothing(
     page.mouse.click(box["x"] + 9, box["y"] + 9)
     page.keyboard.press("a")
     page.keyboard.press("Enter")
-    assert page.url.endswith("?address=publish")
+    assert page.url.endswith("?at=publish")
     assert len(decisions(site, letter)) == 1
 
     page.clock.resume()
@@ -148,7 +148,7 @@ def test_words_are_kept_when_another_tab_answers(
 ) -> None:
     page.get_by_label("Feedback").fill("Half of what I wanted to")
     other = context.new_page()
-    site.open(other, f"/runs/{letter}/gate")
+    site.open(other, f"/runs/{letter}/approvals")
     other.get_by_label("Feedback").fill("shorter, please")
     other.get_by_role("button", name="Another iteration").click()
     answered(other)
@@ -161,7 +161,7 @@ def test_words_are_kept_when_another_tab_answers(
     page.reload()
     expect(answered(page).get_by_label("what you wrote")).to_have_text("Half of what I wanted to")
 
-    answered(page).get_by_role("link", name="next question →").click()
+    answered(page).get_by_role("link", name="next approval →").click()
     page.get_by_text("letter[2]/:ask").first.wait_for()
     expect(page.get_by_label("Feedback")).to_have_value("")
     page.go_back()
@@ -205,7 +205,7 @@ def test_another_iteration_is_asked_for_with_words_that_outlive_a_reload(
     page.get_by_role("button", name="Another iteration").click()
     expect(answered(page)).to_contain_text("You answered: Another iteration “longer, please”")
     assert "longer" not in page.evaluate("() => JSON.stringify({...sessionStorage})")
-    answered(page).get_by_role("link", name="next question →").click()
+    answered(page).get_by_role("link", name="next approval →").click()
     page.get_by_text("work[2]/:ask").first.wait_for()
 
     assert decisions(site, run)[0]["feedback"] == "longer, please"
@@ -236,12 +236,12 @@ outputs: {words: "{{ right.feedback }}"}
 def test_of_several_questions_each_is_answered_by_itself(site: Site, page: Page) -> None:
     (site.project / "two.yaml").write_text(TWO)
     run = asked(site, page, "two.yaml")
-    page.get_by_role("navigation", name="open questions").get_by_text("right").click()
+    page.get_by_role("navigation", name="open approvals").get_by_text("right").click()
     page.get_by_role("heading", name="Right?").wait_for()
     expect(page.get_by_text(f"whorl runs approve {run} --at both/right")).to_be_visible()
     page.get_by_role("button", name="Approve", exact=True).click()
-    link = answered(page).get_by_role("link", name="next question →")
-    assert page.url.endswith("?address=both%2Fright")
+    link = answered(page).get_by_role("link", name="next approval →")
+    assert page.url.endswith("?at=both%2Fright")
     link.click()
     page.get_by_role("heading", name="Left?").wait_for()
 
@@ -262,11 +262,11 @@ def test_at_a_limit_the_words_of_the_judge_are_shown(site: Site, page: Page) -> 
 
 def test_a_run_that_asks_nothing_says_so(site: Site, page: Page) -> None:
     run = site.example("order.yaml", {"topic": "bees"})
-    site.open(page, f"/runs/{run}/gate")
+    site.open(page, f"/runs/{run}/approvals")
 
-    expect(page.get_by_role("heading", name="No question waits for you")).to_be_visible()
-    site.open(page, f"/runs/{run}/gate?address=draft")
-    expect(page.get_by_role("heading", name="There is no question at draft")).to_be_visible()
+    expect(page.get_by_role("heading", name="No approval waits for you")).to_be_visible()
+    site.open(page, f"/runs/{run}/approvals?at=draft")
+    expect(page.get_by_role("heading", name="There is no approval at draft")).to_be_visible()
 
 
 def test_anybody_can_answer_by_keys(

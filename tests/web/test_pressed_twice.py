@@ -172,19 +172,19 @@ def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     run = f"/runs/{failed}"
     press(site, run, "Retry what failed", asks=f"POST {run}/resume")
     run = f"/runs/{approved}"
-    press(site, f"{run}/gate", "Approve", asks=f"POST {run}/approve")
+    press(site, f"{run}/approvals", "Approve", asks=f"POST {run}/approve")
     press(site, run, "Re-run", "Start", asks="POST /runs")
     run = f"/runs/{rejected}"
-    press(site, f"{run}/gate", "Reject", asks=f"POST {run}/reject")
+    press(site, f"{run}/approvals", "Reject", asks=f"POST {run}/reject")
     run = f"/runs/{edited}"
-    site.open(page, f"{run}/gate")
+    site.open(page, f"{run}/approvals")
     presses.twice(page.get_by_role("button", name="Accept with edits…"))
     page.get_by_label("write").fill("Mine.")
     press(site, "", "Accept with edits", asks=f"POST {run}/approve")
     run = f"/runs/{longer}"
-    press(site, f"{run}/gate", "Continue", asks=f"POST {run}/continue")
+    press(site, f"{run}/approvals", "Continue", asks=f"POST {run}/continue")
     run = f"/runs/{ended}"
-    press(site, f"{run}/gate", "Cancel the run", "Really cancel?", asks=f"POST {run}/cancel")
+    press(site, f"{run}/approvals", "Cancel the run", "Really cancel?", asks=f"POST {run}/cancel")
     card = page.get_by_role("region", name="answered")
     expect(card).to_contain_text("no answer is needed: the run was cancelled")
     assert (presses.asked, presses.refused) == (presses.wanted, [])

@@ -49,7 +49,7 @@ def test_the_page_offers_only_what_the_token_may_do(site: Site, stranger: Page, 
     expect(page.get_by_role("region", name="verdict").get_by_role("link")).to_be_visible()
     assert page.get_by_role("button", name="Fork from").count() == 0
 
-    site.open(page, f"/runs/{waiting}/gate")
+    site.open(page, f"/runs/{waiting}/approvals")
     expect(page.get_by_text(f"{why}: approve.")).to_be_visible()
     assert page.get_by_role("button", name="Approve").count() == 0
 

@@ -26,7 +26,7 @@ describe("commands", () => {
     expect(commands.continue("r", { iterations: 3 })).toBe("whorl continue r --iterations 3");
     expect(commands.continue("r", { budget: 0.5, loop: "a[1]/b" })).toBe("whorl continue r --budget +0.5 --at 'a[1]/b'");
     expect(commands.accept("r", 2)).toBe("whorl accept r --iteration 2");
-    expect(commands.decide("reject", "r", "", "a[1]/:ask")).toBe("whorl runs reject r --at 'a[1]/:ask'");
+    expect(commands.answer("reject", "r", "", "a[1]/:ask")).toBe("whorl runs reject r --at 'a[1]/:ask'");
     expect(commands.fork("r", "a[2]", { x: [1] }, 1)).toBe("whorl fork r --at 'a[2]' --set 'x:=[1]' --budget 1");
     expect(commands.run({ file: "a.yaml", inputs: { t: "x" }, iterations: 2 })).toBe("whorl run a.yaml -i t=x --max-iterations 2");
   });

@@ -99,7 +99,7 @@ def test_a_loop_goes_on_and_is_forked_from_the_page(site: Site, page: Page) -> N
 
 def test_a_question_of_the_cluster_is_answered_on_the_page(site: Site, page: Page) -> None:
     run = site.ran("gated.yaml")
-    site.open(page, f"/runs/{run}/gate")
+    site.open(page, f"/runs/{run}/approvals")
     page.get_by_label("Feedback").fill("it's good")
     page.get_by_role("button", name="Approve", exact=True).click()
     page.get_by_role("heading", name="✓ answered").wait_for()

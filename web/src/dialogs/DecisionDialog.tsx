@@ -25,10 +25,10 @@ export function DecisionDialog({ request, onClose }: DecisionProps) {
   return (
     <Modal title={gate ? visible(gate.message) : "What the run asks"} onClose={onClose}>
       {run.error !== null && <ErrorNotice error={run.error} onRetry={run.reload} />}
-      {!run.value && !run.error && <Loading what="the question" />}
+      {!run.value && !run.error && <Loading what="the approval" />}
       {run.value && gate && <DecisionForm run={run.value} gate={gate} feedback={feedback} onFeedback={setFeedback} request={request} onClose={onClose} onReload={run.reload} />}
       {run.value && !gate && (
-        <Empty title={`There is no open question at ${visible(request.address)} any more`}>
+        <Empty title={`There is no open approval at ${visible(request.address)} any more`}>
           {feedback && (
             <>
               <p>What you wrote was not sent:</p>
@@ -66,7 +66,7 @@ function DecisionForm({ run, gate, feedback, onFeedback, request, onClose, onRel
     <ActionForm
       label={choice.label}
       tone={choice.tone}
-      command={commands.decide(verb, run.id, feedback, gate.address)}
+      command={commands.answer(verb, run.id, feedback, gate.address)}
       act={act}
       onCancel={onClose}
       onReload={onReload}

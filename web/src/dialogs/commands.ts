@@ -63,7 +63,7 @@ export const commands = {
     line("resume", run, ...option("--budget", more.budget === undefined ? "" : `+${more.budget}`), ...option("--tokens", more.tokens === undefined ? "" : `+${more.tokens}`)),
   accept: (run: string, iteration: number, loop?: string) =>
     line("accept", run, "--iteration", String(iteration), ...option("--at", loop)),
-  decide: (verb: "approve" | "reject", run: string, feedback: string, address: string) =>
+  answer: (verb: "approve" | "reject", run: string, feedback: string, address: string) =>
     line("runs", verb, run, ...option("--feedback", feedback), ...option("--at", address)),
   /** The results of a loop by their names, or the one value of a gate. */
   approveEdited: (run: string, feedback: string, address: string, results: Values | null, value: unknown) =>

@@ -63,7 +63,7 @@ export function sameQuestion(shown: GateState | undefined, newest: GateState | u
 }
 
 const ASKERS: Record<string, string> = {
-  gate: "a gate of the workflow",
+  gate: "an approval step of the workflow",
   iteration: "the loop, after each iteration",
   limit: "the loop, at its limit",
   in_doubt: "a step whose call was cut off",

@@ -29,5 +29,5 @@ export const ROUTES: readonly Route[] = [
   { pattern: "/costs", menu: "Costs", screen: screenOf(() => import("./costs/Costs")) },
   { pattern: "/runs/:id", screen: screenOf(() => import("./run")) },
   { pattern: "/runs/:id/diff", screen: screenOf(() => import("./compare/Compare")) },
-  { pattern: "/runs/:id/gate", screen: screenOf(() => import("./gate/Gate")) },
+  { pattern: "/runs/:id/approvals", screen: screenOf(() => import("./gate/Gate")) },
 ];

@@ -53,8 +53,8 @@ export function Answered({ run, gate, isMine, unsent, onDiscard, next, onNext }:
         )}
         {next ? (
           <>
-            <Link to={runPath(run, "/gate")} query={{ address: next.address }} className="button button-main" onClick={onNext}>
-              next question →
+            <Link to={runPath(run, "/approvals")} query={{ at: next.address }} className="button button-main" onClick={onNext}>
+              next approval →
             </Link>
             <p className="help">{words.visible(next.message)}</p>
           </>

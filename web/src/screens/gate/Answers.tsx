@@ -59,7 +59,7 @@ export function Answers({ run, gate, subject, seen, feedback, onFeedback, edits,
                   {sending.label === choice.label ? `${choice.label}…` : choice.label}
                 </button>
                 <p className="help">{choice.help}</p>
-                <Command text={commands.decide(verb, run.id, feedback, gate.address)} />
+                <Command text={commands.answer(verb, run.id, feedback, gate.address)} />
                 {verb === "approve" && canEdit(gate) && (
                   <button type="button" className="button" aria-expanded={isEditing} disabled={isBusy} onClick={() => setEditing(!isEditing)}>
                     {choice.label.split(" ")[0]} with edits…

@@ -22,7 +22,7 @@ import { useSending } from "./useSending";
 
 export default function GateScreen({ values, query }: ScreenProps) {
   const id = values["id"] ?? "";
-  const address = query["address"] ?? "";
+  const address = query["at"] ?? "";
   return (
     <RunProvider id={id}>
       <Loaded id={id} address={address} />
@@ -38,7 +38,7 @@ function Loaded({ id, address }: { id: string; address: string }) {
   const [isCaughtUp, setCaughtUp] = useState(false);
   if (!isCaughtUp && detail.value && lastSeq >= detail.value.last_seq) setCaughtUp(true);
   if (detail.error) return <ErrorNotice error={detail.error} isPage onRetry={detail.reload} />;
-  if (!detail.value || !isCaughtUp) return <Loading what="the question" />;
+  if (!detail.value || !isCaughtUp) return <Loading what="the approval" />;
   return <Waiting key={address} run={detail.value} address={address} />;
 }
 
@@ -52,23 +52,24 @@ function Waiting({ run, address }: { run: RunDetail; address: string }) {
   const gate = sameQuestion(shown, newest);
   if (gate !== shown) setShown(gate);
   const first = gates[0]?.address;
-  useTitle(`${run.name}: question`, gates.length);
+  useTitle(`${run.name}: approvals`, gates.length);
   useEffect(() => {
     // From here on the address says which question is meant.
-    if (!address && first) navigate(runPath(run.id, "/gate"), { address: first }, { replace: true });
+    if (!address && first) navigate(runPath(run.id, "/approvals"), { at: first }, { replace: true });
   }, [run.id, address, first]);
   return (
     <section className="screen screen-gate">
       <div className="screen-head">
         <StatusBadge status={state.status} mark={run.status === "succeeded" ? (run.mark ?? null) : null} />
+        <strong>Approvals</strong>
         <Link to={runPath(run.id)}>{run.name}</Link>
         <span className="faint">run {run.id}</span>
         <LiveIndicator state={connection} isOver={["succeeded", "failed", "cancelled"].includes(state.status)} />
       </div>
       {gates.length > 1 && (
-        <nav className="gate-tabs" aria-label="open questions">
+        <nav className="gate-tabs" aria-label="open approvals">
           {gates.map((one) => (
-            <Link key={one.address} className="button" to={runPath(run.id, "/gate")} query={{ address: one.address }} aria-current={one === gate ? "true" : undefined}>
+            <Link key={one.address} className="button" to={runPath(run.id, "/approvals")} query={{ at: one.address }} aria-current={one === gate ? "true" : undefined}>
               {one.address}
             </Link>
           ))}
@@ -85,11 +86,11 @@ function Waiting({ run, address }: { run: RunDetail; address: string }) {
 
 function Nothing({ id, address, next }: { id: string; address: string; next: string | undefined }) {
   return (
-    <Empty title={address ? `There is no question at ${words.visible(address)}` : "No question waits for you"} isPage>
+    <Empty title={address ? `There is no approval at ${words.visible(address)}` : "No approval waits for you"} isPage>
       {next && (
         <p>
-          <Link to={runPath(id, "/gate")} query={{ address: next }}>
-            next question →
+          <Link to={runPath(id, "/approvals")} query={{ at: next }}>
+            next approval →
           </Link>
         </p>
       )}

@@ -129,10 +129,10 @@ function Waiting({ id, gates }: { id: string; gates: ReturnType<typeof openGates
   const { may } = useMay("approve");
   if (!first) return null;
   return (
-    <Banner tone="wait" glyph="‖" title={gates.length === 1 ? "Waits for a person" : `${gates.length} questions wait for a person`}>
+    <Banner tone="wait" glyph="‖" title={gates.length === 1 ? "Waits for a person" : `${gates.length} approvals wait for a person`}>
       {words.visible(first.message)}
       <BannerActions>
-        <Link to={runPath(id, "/gate")} query={{ address: first.address }} className="button button-main">
+        <Link to={runPath(id, "/approvals")} query={{ at: first.address }} className="button button-main">
           {may ? "Look and decide" : "Look at it"}
         </Link>
       </BannerActions>

@@ -68,7 +68,7 @@ export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeVi
       )}
       <Ended record={record} error={error} branch={state?.branch || record?.branch || ""} />
       {gate && (
-        <Part title="Question">
+        <Part title="Approval">
           <p>{words.visible(gate.message)}</p>
           {gate.decided ? (
             <p className="faint">
@@ -76,7 +76,7 @@ export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeVi
               {gate.decided.feedback ? `: ${words.visible(gate.decided.feedback)}` : ""}
             </p>
           ) : (
-            <Link to={runPath(id, "/gate")} query={{ address }} className="button button-main">
+            <Link to={runPath(id, "/approvals")} query={{ at: address }} className="button button-main">
               {may ? "Look and decide" : "Look at it"}
             </Link>
           )}

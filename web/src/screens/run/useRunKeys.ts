@@ -33,7 +33,7 @@ export function useRunKeys(id: string, graph: Graph): void {
   };
   const approve = () => {
     const gates = openGates(now().journal);
-    if (gates.length > 1 || (gates[0] && !may)) navigate(runPath(id, "/gate"));
+    if (gates.length > 1 || (gates[0] && !may)) navigate(runPath(id, "/approvals"));
     else if (gates[0]) openDialog({ kind: "approve", run: id, address: gates[0].address });
   };
   useKeys({
