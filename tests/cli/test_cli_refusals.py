@@ -56,7 +56,7 @@ help W0044 | did you mean 'W004'?
 help trusted | did you mean W908 (the folder is not trusted)?
 help xyzzy | such as W004
 project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
-new --empty nativ | there is no empty file of the dialect 'nativ' | known: native
+new --empty nativ | there is no empty file of the format 'nativ' | known: native
 file graph polish.yaml --svg --mermaid | exclude each other
 try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
 try . --at s | error[W016] | is a folder

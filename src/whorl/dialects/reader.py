@@ -302,7 +302,7 @@ def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
         advice = "add `whorl: 1` at the top"
     else:
         advice = "check that the file is complete, or write a new one with `whorl new`"
-    message = f"no dialect recognises this file; looked for {looked_for}"
+    message = f"no format recognises this file; looked for {looked_for}"
     # Some programs export a list of what they have.
     listed = document.root.items if isinstance(document.root, Sequence) else ()
     if listed and isinstance(listed[0], Mapping):

@@ -122,7 +122,7 @@ def translator_of(workflow: Workflow, run: str = "") -> Translator:
     translator = Translator(run, workflow)
     if not translator.has_words:
         raise UsageError(
-            f"the dialect {workflow.dialect!r} has no event names of its own",
+            f"the format {workflow.dialect!r} has no event names of its own",
             help="write --events, which prints the events of the journal",
         )
     return translator

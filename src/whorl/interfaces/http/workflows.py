@@ -146,7 +146,7 @@ class WorkflowList(Closed):
 
 @router.get("/workflows")
 def list_workflows(state: State, asking: Asking) -> WorkflowList:
-    """The workflow files of the project, of any dialect."""
+    """The workflow files of the project, of any format."""
     # Anyone who has the address of a trigger can start runs.
     may_run = has_role(asking.role, "start")
     items = [_item(state, listed, may_run=may_run) for listed in state.catalogue.listed()]

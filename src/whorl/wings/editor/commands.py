@@ -188,7 +188,7 @@ def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
             line = node["span"]["line"] if node["span"] else 0
             echo(f"{line:>5}  {safe(node['path'])}  ({safe(node['kind']) or '?'})")
     elif not found:
-        raise UsageError(f"files of the dialect {dialect!r} are edited as text", code="C107")
+        raise UsageError(f"files of the format {dialect!r} are edited as text", code="C107")
     else:
         show_diagnostics(found, {path: text})
     return 0 if sketch is not None else 2

@@ -161,7 +161,7 @@ def empty_text(dialect: str) -> tuple[str, str]:
     """Returns the smallest valid file of a dialect, and its file extension."""
     text = _empty(dialect)
     if not text:
-        words = f"there is no empty file of the dialect {dialect[:60]!r}"
+        words = f"there is no empty file of the format {dialect[:60]!r}"
         raise UsageError(words, help=f"known: {', '.join(edited_dialects())}")
     return text, ".json" if text.startswith("{") else ".yaml"
 

@@ -75,7 +75,7 @@ class NewFile(Closed):
     template: str | None = None
     copy_of: FileName | None = None
     convert: FileName | None = None
-    empty: str | None = Field(default=None, description="the dialect of an empty file")
+    empty: str | None = Field(default=None, description="the format of an empty file")
 
     @model_validator(mode="after")
     def one_of_them(self) -> "NewFile":
@@ -228,7 +228,7 @@ class TemplateList(Closed):
     """What a new file can be made from."""
 
     templates: list[TemplateItem]
-    empty: list[str] = Field(description="the dialects that have an empty file")
+    empty: list[str] = Field(description="the formats that have an empty file")
 
 
 class Palette(Closed):
@@ -378,7 +378,7 @@ def list_templates() -> TemplateList:
 
 @router.get("/palette")
 def show_palette(dialect: str) -> Palette:
-    """The kinds of steps that can be added to files of a dialect, with their forms."""
+    """The kinds of steps that can be added to files of a format, with their forms."""
     return Palette(**palette(dialect))
 
 

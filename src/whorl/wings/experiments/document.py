@@ -192,7 +192,7 @@ VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX, VOTES_MAX = 100, 20, 1_000_000, 99
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "experiment": (("integer",), "the version of the format: 1"),
     "name": (("string",), "what it is called; default: the name of the file"),
-    "workflow": (("string",), "the workflow file, of any dialect"),
+    "workflow": (("string",), "the workflow file, of any format"),
     "cases": (("string", "array"), "a .csv, .jsonl, .json or .yaml file, or the rows themselves"),
     "case_id": (("string",), "the column that names a case; default: id, or the row's number"),
     "group": (("string",), "the column of cases that belong together"),

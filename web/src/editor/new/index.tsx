@@ -93,7 +93,7 @@ function Beginnings({ listed, workflows, beginning, onBeginning }: BeginningsPro
       )}
       {others.length > 0 && (
         <FileChoice
-          legend="From another dialect, as a native copy"
+          legend="From another format, as a native copy"
           isChosen={beginning.from === "convert"}
           files={others.map((one) => one.file)}
           file={beginning.from === "convert" ? beginning.file : ""}

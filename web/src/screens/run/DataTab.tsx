@@ -43,7 +43,7 @@ const isEmpty = (value: Json): boolean => value === null || (isObject(value) && 
 function About({ detail }: { detail: RunDetail }) {
   const facts: [string, React.ReactNode][] = [
     ["file", <code key="file">{words.visible(detail.file)}</code>],
-    ["dialect", detail.dialect],
+    ["format", detail.dialect],
     ["started", new Date(detail.created_at * 1_000).toLocaleString()],
     ["calls", <span key="calls" className="figure">{detail.calls}</span>],
     ["driven", { here: "by this server", elsewhere: "by another process", nobody: "by no process" }[detail.driver]],

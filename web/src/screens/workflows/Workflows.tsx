@@ -44,7 +44,7 @@ export default function Workflows({ query }: ScreenProps) {
           <h1>Workflows</h1>
           <NewButton />
           {workflows.length > SEARCHED_MIN && (
-            <input type="search" aria-label="Search workflows" placeholder="Search name, file, dialect" value={search} onChange={(event) => setSearch(event.target.value)} />
+            <input type="search" aria-label="Search workflows" placeholder="Search name, file, format" value={search} onChange={(event) => setSearch(event.target.value)} />
           )}
           {byFolder(found).map(([folder, items]) => (
             <section key={folder} aria-label={folder || "the project"}>

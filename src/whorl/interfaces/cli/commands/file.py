@@ -317,7 +317,7 @@ def import_command(
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--target", metavar="SYSTEM",
-              help="For whom. [default: the first that its dialect names]")  # fmt: skip
+              help="For whom. [default: the first that its format names]")  # fmt: skip
 @workflow_option
 @with_json
 def lint(project: Project, *, file: str, target: str | None, workflow: str, as_json: bool) -> int:
@@ -342,7 +342,7 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
     target = target or next(iter(own or forms))
     if target not in own:
         takes = ", ".join(f"{system} ({form})" for system, form in forms.items())
-        words = f"{target!r} takes no file of the dialect {dialect!r}, which {file!r} is written in"
+        words = f"{target!r} takes no file of the format {dialect!r}, which {file!r} is written in"
         raise UsageError(words, help=f"there is: {takes}")
     text = open_file(file)
     check: Any = load_reference(own[target][1])

@@ -133,7 +133,7 @@ _question_option = click.option(
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
               help="Use this instead of a result of the loop; also NAME=@FILE.")  # fmt: skip
 @click.option("--value", metavar="VALUE",
-              help="Use this instead of what a gate shows; also @FILE, :=JSON.")  # fmt: skip
+              help="Use this instead of what an approval shows; also @FILE, :=JSON.")  # fmt: skip
 @on_run
 async def approve(
     session: RunSession,
@@ -151,7 +151,7 @@ async def approve(
       whorl runs approve last --set draft=@better.md
     """
     if value is not None and sets:
-        raise UsageError("give --set for results of a loop, or --value for what a gate shows")
+        raise UsageError("give --set for results of a loop, or --value for what an approval shows")
     option, written = ("--set", sets) if value is None else ("--value", (f"value={value}",))
     if value is not None and value.startswith(":="):
         written = (f"value{value}",)

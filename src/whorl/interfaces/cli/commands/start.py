@@ -123,7 +123,7 @@ def with_schema_line(text: str, path: Path) -> str:
 @click.command()
 @click.argument("template", metavar="[TEMPLATE]", required=False)
 @click.argument("file", metavar="[FILE]", required=False)
-@click.option("--empty", metavar="DIALECT", help="An empty file of a dialect; then [FILE] alone.")
+@click.option("--empty", metavar="FORMAT", help="An empty file of a format; then [FILE] alone.")
 @click.option("--from", "source", metavar="OTHER", type=click.Path(exists=True, dir_okay=False),
               help="A copy of a workflow file; then [FILE] alone.")  # fmt: skip
 @click.option(

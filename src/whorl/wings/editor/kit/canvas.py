@@ -435,7 +435,7 @@ class ListChanges(Changes):
     def make_remove(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
         if operation.get("inside", "with") == "keep" and self.sketch.inside(node.path):
-            raise refuse(UNAVAILABLE, "the steps inside cannot be kept in this dialect", AS_TEXT)
+            raise refuse(UNAVAILABLE, "the steps inside cannot be kept in this format", AS_TEXT)
 
         def change() -> None:
             for where in reversed(self.orders(node)):
@@ -448,7 +448,7 @@ class ListChanges(Changes):
     def make_move(self, operation: Operation) -> None:
         node, after = self.node(operation.at[0]), operation.get("after")
         if len(operation.at) > 1 or operation.get("into") != node.parent:
-            what = "in this dialect a step can only be moved alone, inside its own list"
+            what = "in this format a step can only be moved alone, inside its own list"
             raise refuse(UNAVAILABLE, what, AS_TEXT)
         before = None if after is None else self.node(after)
         block, is_placed = node.where[:-1], "after" in operation.fields

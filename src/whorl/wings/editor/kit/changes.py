@@ -148,7 +148,7 @@ class Changes:
         is_port = "port" in operation.fields
         if method is None or (is_port and not self.names_ports):
             what = f"{operation.word!r}{' of a port' if is_port else ''}"
-            what += " is not available for files of this dialect"
+            what += " is not available for files of this format"
             raise refuse(UNAVAILABLE, what, AS_TEXT)
         method(operation)
 
@@ -327,7 +327,7 @@ def open_text(
         raise EditRefused(wrong) from None
     reference = getattr(reader, "editing", "")
     if not reference:
-        raise refuse(UNAVAILABLE, f"files of the dialect {reader.name!r} are edited as text")
+        raise refuse(UNAVAILABLE, f"files of the format {reader.name!r} are edited as text")
 
     def check(source: str) -> list[Diagnostic]:
         if source == editor.text:
@@ -354,7 +354,7 @@ def changes_of(dialect: str) -> type[Changes]:
     reference = _editing(dialect) if plugins.has(dialect) else ""
     if not reference:
         known = ", ".join(filter(_editing, plugins.names()))
-        words = f"files of a dialect {dialect[:60]!r} are not edited"
+        words = f"files of a format {dialect[:60]!r} are not edited"
         raise UsageError(words, help=f"known: {known}")
     return cast("type[Changes]", load_reference(reference))
 

@@ -248,7 +248,7 @@ def _opened_call(changes: Changes, node: SketchNode) -> Changes:
         message = f"{file!r} cannot be read: {why.message}"
         raise EditRefused(Diagnostic(why.code, message, why.span)) from None
     if not isinstance(called, type(changes)):
-        changes.refuse_at(UNAVAILABLE, f"{file!r} is a file of another dialect", node.where)
+        changes.refuse_at(UNAVAILABLE, f"{file!r} is a file of another format", node.where)
     return called
 
 

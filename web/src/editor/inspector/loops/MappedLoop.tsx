@@ -80,7 +80,7 @@ function InnerWorkflow({ editor, node }: LoopProps) {
         )}
       </div>
       {isChoosing && (
-        <Field label="File" help={list.value && files.length === 0 ? "the project has no other file of this dialect" : hasInline ? "the inline workflow stays in the file, but is not used" : ""}>
+        <Field label="File" help={list.value && files.length === 0 ? "the project has no other file of this format" : hasInline ? "the inline workflow stays in the file, but is not used" : ""}>
           {(id) => (
             <select id={id} value={node.body === "file" ? node.file : ""} onChange={(event) => void choose(event.target.value)}>
               <option value="">choose a file</option>
