@@ -114,7 +114,7 @@ def test_cancel_keeps_the_words(client: Client) -> None:
 @pytest.mark.slow
 def test_a_rejection_in_parallel_is_taken_once(client: Client) -> None:
     run = client.start("gated.yaml")
-    (gate,) = client.wait(run, "waiting")["gates"]
+    (gate,) = client.wait(run, "waiting")["approvals"]
     assert (gate["address"], gate["message"], gate["show"]) == ("check", "Publish it?", "draft one")
     assert gate["waiting_since"] > 0
 
@@ -269,12 +269,12 @@ def _letter(folder: Path, text: str) -> Iterator[tuple[Client, str]]:
 
 def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> None:
     with _letter(tmp_path, LETTER) as (client, run):
-        (gate,) = client.wait(run, "waiting")["gates"]
+        (gate,) = client.wait(run, "waiting")["approvals"]
         assert (gate["reason"], gate["address"]) == ("iteration", "letter[1]/:ask")
         assert gate["show"] == {"write": "draft one"}
         client.post(f"/runs/{run}/reject", {"feedback": "shorter", "at": gate["address"]})
 
-        (gate,) = client.wait(run, "waiting")["gates"]
+        (gate,) = client.wait(run, "waiting")["approvals"]
         assert gate["address"] == "letter[2]/:ask"
         step = client.get(f"/runs/{run}/step", at="letter[2]/write")
         late = client.post(f"/runs/{run}/approve", {"at": "letter[1]/:ask"}, 409)
@@ -290,7 +290,7 @@ def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> Non
 
 def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
     with _letter(tmp_path, LETTER) as (client, run):
-        (gate,) = client.wait(run, "waiting")["gates"]
+        (gate,) = client.wait(run, "waiting")["approvals"]
         told = {"at": gate["address"]}
         approve, reject = f"/runs/{run}/approve", f"/runs/{run}/reject"
         unknown = client.post(approve, told | {"value": {"wrote": "x"}}, 409)

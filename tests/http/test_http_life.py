@@ -127,10 +127,10 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(
 
     run = asyncio.run(start())
     with connected(project) as client:
-        wait_until(lambda: bool(client.get(f"/runs/{run}")["held"]))
+        wait_until(lambda: bool(client.get(f"/runs/{run}")["waiting_for"]))
         found = client.get(f"/runs/{run}")
         assert (found["status"], found["origin"]) == ("waiting", "python")
-        assert "uses the task 'mine', which is not known" in found["held"]
+        assert "uses the task 'mine', which is not known" in found["waiting_for"]["reason"]
         assert "mine" in spawn("ls").communicate(timeout=PATIENCE_S)[0]
         shown = "".join(spawn("show", run).communicate(timeout=PATIENCE_S))
         assert "no server takes it up" in shown

@@ -39,7 +39,7 @@ def test_a_run_tells_its_row_its_result_its_loop_and_what_can_be_asked(
     assert run["result"]["outputs"] == {"text": "the report", "draft": "draft three"}
     assert run["inputs"] == {"task": "a haiku"}
     assert run["can"] == ["continue", "accept", "fork"]
-    assert (run["driver"], run["gates"], run["forks"]) == ("nobody", [], [])
+    assert (run["driver"], run["approvals"], run["forks"]) == ("nobody", [], [])
     assert run["ended_at"] >= run["started_at"]
     assert loop["until"] == "review.approved or score ≥ 0.95"
     assert (loop["target"], loop["iterations_max"], loop["best_iteration"]) == (0.95, 5, 3)

@@ -62,7 +62,7 @@ def test_more_runs_wait_in_order_and_hold_up_no_others(queued: Path) -> None:
         wait_until(lambda: _positions(client, *runs) == [None, 1, 2, 3])
         second = client.get(f"/runs/{runs[1]}")
         assert (second["status"], second["driver"]) == ("running", "nobody")
-        assert second["held"] == "waits for its turn, as number 1"
+        assert second["waiting_for"] == {"reason": "waits for its turn, as number 1"}
         assert 'whorl_queue_length{workflow="one"} 3.0' in client.http.get("/metrics").text
         # Another workflow has its own turn.
         client.finish("polish.yaml", "succeeded")

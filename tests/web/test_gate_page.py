@@ -115,7 +115,7 @@ def test_second_clicks_at_the_same_place_answer_nothing(
     page.mouse.click(*point)
 
     assert [(one["approved"], one["by"]) for one in decisions(site, letter)] == [(True, "person")]
-    assert [gate["address"] for gate in site.get(f"/runs/{letter}")["gates"]] == ["publish"]
+    assert [gate["address"] for gate in site.get(f"/runs/{letter}")["approvals"]] == ["publish"]
     # The page stays with the question of its address until somebody goes on.
     assert page.url.endswith("?at=letter%5B1%5D%2F%3Aask")
     expect(page.get_by_role("heading", name="take it, or go on?")).to_be_visible()
@@ -245,7 +245,7 @@ def test_of_several_questions_each_is_answered_by_itself(site: Site, page: Page)
     link.click()
     page.get_by_role("heading", name="Left?").wait_for()
 
-    assert [gate["address"] for gate in site.get(f"/runs/{run}")["gates"]] == ["both/left"]
+    assert [gate["address"] for gate in site.get(f"/runs/{run}")["approvals"]] == ["both/left"]
 
 
 def test_at_a_limit_the_words_of_the_judge_are_shown(site: Site, page: Page) -> None:

@@ -7,7 +7,7 @@ function item(id: string, fields: Partial<RunItem> = {}): RunItem {
     id, name: "review", status: "running", dialect: "native", file: "flows/review.yaml", created_at: Number(id.slice(1)), updated_at: 0, seconds: 0, given: "",
     parent: null, last_seq: 1, cost_usd: 0, reserved_usd: 0, budget_usd: null, calls: 0, unpriced_calls: 0, tokens: 0, in_doubt: 0, labels: {}, loop: "refine", iteration: 2,
     iterations_max: 4, score: null, scores: [], target: null, exit_reason: null, stopped_by: null, mark: null, error: null,
-    origin: "", due: null, held: null, ...fields,
+    origin: "", due: null, waiting_for: null, ...fields,
   };
 }
 
@@ -81,8 +81,8 @@ describe("the list of runs", () => {
     expect(exitWords(item("r1", done))).toBe("score reached");
     expect(exitWords(item("r1", { ...done, status: "waiting" }))).toBe("–");
     expect(exitWords(item("r1", { status: "waiting", due: 160 }), 100)).toBe("continues in 1m");
-    expect(exitWords(item("r1", { status: "interrupted", held: "W908 not trusted" }))).toBe("W908 not trusted");
-    expect(exitWords(item("r1", { held: "waits for its turn, as number 2", position: 2 }))).toBe("waits for its turn, as number 2");
+    expect(exitWords(item("r1", { status: "interrupted", waiting_for: { reason: "W908 not trusted" } }))).toBe("W908 not trusted");
+    expect(exitWords(item("r1", { waiting_for: { reason: "waits for its turn, as number 2" }, position: 2 }))).toBe("waits for its turn, as number 2");
     expect(exitWords(item("r1", { status: "failed", error: "'code' failed" }))).toBe("'code' failed");
   });
 });

@@ -19,7 +19,7 @@ interface DecisionProps {
 
 export function DecisionDialog({ request, onClose }: DecisionProps) {
   const run = useLoad((client, signal) => client.run(request.run, signal), [request.run]);
-  const gates = run.value?.gates ?? [];
+  const gates = run.value?.approvals ?? [];
   const gate = gates.find((one) => one.address === request.address);
   const [feedback, setFeedback] = useDraft(request.run, request.address);
   return (

@@ -299,7 +299,7 @@ class Decision(Request):
     """
 
     at: Annotated[At, Text(min_length=1)] = Field(
-        description="the question that is answered: its `address` in `gates` of the run"
+        description="the question that is answered: its `address` in `approvals` of the run"
     )
     feedback: Words = ""
 

@@ -57,6 +57,12 @@ def usage_item(usage: Json) -> UsageItem:
     return UsageItem.model_validate(results.usage_document(usage))
 
 
+class WaitingFor(Closed):
+    """What a run waits behind, such as its turn or a permission."""
+
+    reason: Shown
+
+
 class RunItem(Closed):
     """A run as lists show it. Times are seconds since the epoch."""
 
@@ -71,8 +77,8 @@ class RunItem(Closed):
     origin: ShownOrNone = Field(
         description="who started it: server, detached (in the background), terminal, python"
     )
-    due: float | None = Field(description="when a run that waits goes on by itself")
-    held: ShownOrNone = Field(description="why no server drives a run that is to go on")
+    due: float | None = Field(description="when a waiting run resumes by itself")
+    waiting_for: WaitingFor | None = Field(description="set if no server drives the run yet")
     project: ShownOrNone = Field(
         default=None, description="where it belongs, if not to this project and configuration"
     )
@@ -241,8 +247,8 @@ class Result(Closed):
     error: JsonValue
 
 
-class GateItem(Closed):
-    """A decision that a run waits for."""
+class ApprovalItem(Closed):
+    """What a run asks a person."""
 
     address: str
     reason: str = Field(description="what asks: gate, iteration, limit, ...")
@@ -255,7 +261,7 @@ class RunDetail(RunItem):
     """Everything that the page of a run shows first."""
 
     result: Result
-    gates: list[GateItem]
+    approvals: list[ApprovalItem]
     can: list[Action] = Field(
         description="the requests that the run accepts now, of those that the token may make"
     )
@@ -291,7 +297,7 @@ def show_run(state: State, asking: Asking, run: KnownRun) -> RunDetail:
         **_computed(state, row),
         status=result["status"],
         result=result,
-        gates=[GateItem.from_row(gate, waiting_since=gate.since) for gate in gates],
+        approvals=[ApprovalItem.from_row(gate, waiting_since=gate.since) for gate in gates],
         can=[a for a in _possible(machine, row, bool(gates)) if has_role(asking.role, a)],
         driver="here" if state.driving.is_driven(run) else unseen,
         forks=list(store.forks(run)),

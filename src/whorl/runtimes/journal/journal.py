@@ -126,6 +126,11 @@ class RunRow:
         return known_cost(self.cost_usd, self.unpriced_calls)
 
     @property
+    def waiting_for(self) -> dict[str, str] | None:
+        """Returns what the run waits behind, or None if a process may drive it."""
+        return {"reason": self.held} if self.held else None
+
+    @property
     def belongs_to(self) -> str:
         """Returns words for the run's project, or "" if it is this one."""
         return f"{self.project} with {self.config}" if self.config else self.project

@@ -31,7 +31,7 @@ export function Banners({ id, detail, loop }: BannersProps) {
         <Banner tone="wait" glyph="◌" title="Interrupted">
           The process that drove this run has ended. No finished call is lost: <code>Resume</code> continues where it stopped.
           {detail.project && <span className="pre">It belongs to {words.visible(detail.project)}: resume it there.</span>}
-          {detail.held && <span className="pre">A server did not resume it: {words.visible(detail.held)}</span>}
+          {detail.waiting_for && <span className="pre">A server did not resume it: {words.visible(detail.waiting_for.reason)}</span>}
         </Banner>
       )}
       {status === "running" && detail.position != null && (

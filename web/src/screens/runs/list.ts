@@ -113,10 +113,10 @@ export function loopWords(run: RunItem): string {
 
 const ENDED = ["succeeded", "failed", "cancelled"];
 
-/** Why it ended; of a run that rests, when it goes on by itself, or why no server goes on with it. */
+/** Why it ended; of a run that rests, when it resumes by itself, or what it waits behind. */
 export function exitWords(run: RunItem, now = 0): string {
   if (run.status === "waiting" && run.due !== null) return run.due > now ? `continues in ${words.age(run.due - now)}` : "continues now";
-  if (run.held && (run.status === "interrupted" || run.position != null)) return run.held;
+  if (run.waiting_for && (run.status === "interrupted" || run.position != null)) return run.waiting_for.reason;
   if (!ENDED.includes(run.status)) return "–";
   if (run.exit_reason) return words.endWords(run.exit_reason, run.stopped_by);
   return run.error ?? "–";

@@ -39,7 +39,7 @@ _RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
 _SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "PROJECT", "INPUT", "ERROR", "FILE", "LABELS")
 # What `--exit` knows: why loops end, and the mark of a run in which one ended at a limit.
 _ENDS = (*EXIT_REASONS, "limit")
-_EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held", "project")
+_EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "project")
 
 
 @click.command(name="ls")
@@ -116,7 +116,8 @@ def ls(
 
 def _document(row: RunRow) -> dict[str, object]:
     """A row under the names that all documents of runs have."""
-    columns = asdict(row) | {"cost_usd": row.known_usd}
+    columns = asdict(row) | {"cost_usd": row.known_usd, "waiting_for": row.waiting_for}
+    del columns["held"]
     document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
     return document | {name: document[name] or None for name in _EMPTY}
 
