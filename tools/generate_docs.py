@@ -117,7 +117,7 @@ def logic_functions_page() -> str:
     """Every function of Logic Apps expressions, by family."""
     lines = ["# Functions of Logic Apps expressions\n\n", NOTICE]
     lines.append(
-        "Files of the dialect `loom` and definitions of Azure Logic Apps have these in `@...` and "
+        "Files of the format `loom` and definitions of Azure Logic Apps have these in `@...` and "
         "`@{...}`.\nCase does not matter in names; a question mark marks what may be left "
         "out.\n`whorl help NAME` prints the same.\n"
     )

@@ -137,7 +137,7 @@ def test_what_goes_on_is_the_run_and_not_its_file(project: Path, whorl: Whorl) -
     first = whorl("run", "strict.yaml", "--json").json
 
     for count in (5, 8):
-        found = re.match(r"`whorl (.*?)` goes on;", first["warnings"][-1]["help"])
+        found = re.match(r"`whorl (.*?)` continues it;", first["warnings"][-1]["help"])
         assert found is not None
         first = whorl(*shlex.split(found[1]), "--json").json
         assert first["loops"][0]["iterations"] == count

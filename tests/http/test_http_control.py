@@ -143,7 +143,7 @@ def test_continue_of_a_loop_that_runs_needs_seen(client: Client) -> None:
     run = slow(client)
 
     error = client.post(f"/runs/{run}/continue", {"iterations": 5}, 409)["error"]
-    assert "still going on" in error["message"]
+    assert "still running" in error["message"]
     seen = client.get(f"/runs/{run}")["last_seq"]
     client.post(f"/runs/{run}/continue", {"iterations": 5, "seen": seen})
     assert client.get(f"/runs/{run}/loops")["loops"][0]["iterations_max"] == 205

@@ -132,7 +132,7 @@ RAISE = "raise `at_most.iterations` or give `whorl run` a higher `--max-iteratio
 ENDED = {"continues": False}
 CALLS = {"reason": "budget", "limit": "calls", "of_run": True, "continues": False}
 COST = {"reason": "budget", "limit": "cost_usd", "iterations": 0, "more": {"cost_usd": 0.0123}}
-GO_ON = "`whorl continue r1 --at 'polish' {}` goes on; for a new run, {}"
+GO_ON = "`whorl continue r1 --at 'polish' {}` continues it; for a new run, {}"
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def _after_limit(facts: Mapping[str, Any], run: str) -> str:
     if facts["reason"] == "max_iterations":
         raised += " or give `whorl run` a higher `--max-iterations`"
     words = way_on("R102", facts, run)
-    return f"`{command(*words)}` goes on; for a new run, {raised}" if words else raised
+    return f"`{command(*words)}` continues it; for a new run, {raised}" if words else raised
 
 
 def way_on(code: str, facts: Mapping[str, Any], run: str) -> list[str]:
@@ -119,7 +119,7 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
     if verb == "fork" and "at" not in facts:
         return f"fork there instead: `whorl fork {run} --at ...`"
     at = ["--at", facts["at"]] if "at" in facts else []
-    what = "a new run goes on from there" if verb == "fork" else "it goes on"
+    what = "start a new run from there" if verb == "fork" else f"{verb} it"
     return f"{what} with `{command(verb, run, *at, *more)}`"
 
 

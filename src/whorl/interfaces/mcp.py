@@ -63,7 +63,7 @@ _RUN = {"type": "string", "description": "the run's id, as the call of the workf
 _WAIT = {"type": "number", "description": "how long to wait for it", "default": WAIT_S}
 _RESULT = _tool(
     "whorl_result",
-    "The result of a run that was still going on when its workflow's call answered.",
+    "The result of a run that was still running when its workflow's call answered.",
     {"run": _RUN, "wait_s": _WAIT},
     ["run"],
 )
@@ -136,7 +136,7 @@ class WorkflowTools:
         done, _ = await asyncio.wait({waiting}, timeout=seconds)
         if not done:
             waiting.cancel()
-            text = f"run {run.id} goes on; fetch its result with {_RESULT.name}"
+            text = f"run {run.id} is still running; fetch its result with {_RESULT.name}"
             return _reply(text, {"run": run.id, "status": "running"})
         result = waiting.result()
         names = ("path", "iterations", "exit_reason")

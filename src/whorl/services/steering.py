@@ -255,7 +255,7 @@ def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> Non
     place = program_of(store, run)
     if place and is_lacking(store, providers, run):
         words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
-        advice = f"go on in the program that has them: `asyncio.run(whorl.resume('{run}'))`"
+        advice = f"resume it in the program that has them: `asyncio.run(whorl.resume('{run}'))`"
         raise UsageError(f"{words}import", help=advice, code="P114")
 
 

@@ -185,7 +185,7 @@ async def pause(state: State, run: KnownRun, request: Request) -> RunItem:
 
 
 class Resume(Request):
-    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
+    """Resumes a run after a pause or a crash; of a failed run, retries what failed."""
 
     budget_usd: Dollars | None = Field(default=None, description="added to the budget")
     tokens: Number | None = Field(default=None, description="added to the budget")
@@ -197,7 +197,7 @@ class Resume(Request):
 
 @router.post("/{run}/resume", status_code=202)
 async def resume(state: State, run: KnownRun, request: Resume) -> RunItem:
-    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
+    """Resumes a run after a pause or a crash; of a failed run, retries what failed."""
     more = request.more()
     if state.store.run(run).status == "interrupted" and not more.amounts():
         return await _shown(state, run, state.driving.go_on(run))
@@ -245,7 +245,7 @@ class Continue(Resume):
 async def continue_run(state: State, run: KnownRun, request: Continue) -> RunItem:
     """Gives a loop more iterations; later steps run again as second attempts.
 
-    A loop that is still going on is given more only with `seen`, so that a button that is pressed
+    A loop that is still running is given more only with `seen`, so that a button that is pressed
     twice does not double it.
     """
     return await _ask(state, run, request, partial(_continued, state, run, request))
@@ -258,7 +258,7 @@ def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
         frame = loop_frame(fold(state.store, run).machine, str(event.body["at"]))
         if frame and "ended" not in frame and frame["phase"] != "limit":
             raise UsageError(
-                f"loop {frame['address']!r} is still going on",
+                f"loop {frame['address']!r} is still running",
                 help="give `seen`, the last seq that you know of, to raise its limit",
             )
     return event

@@ -376,7 +376,7 @@ def find_functions(
 
 
 def _unknown_functions(run: RunId, module: str, name: str) -> UsageError:
-    advice = "go on with it in the program that defines it"
+    advice = "resume it in the program that defines it"
     if module != "__main__":
         given = f"whorl.Session(tasks={module}.{name}.workflow.tasks)"
         advice = f"`import {module}` first, or give them: {given}"

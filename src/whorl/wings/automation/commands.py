@@ -139,7 +139,7 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
 def schedule_pause(project: Project, *, name: str) -> None:
     """Pause a schedule: it starts nothing until `whorl server schedule resume`."""
     _change(project, lambda schedules: schedules.table.pause(name, paused=True))
-    say(f"{name} is paused; go on with `whorl server schedule resume {name}`")
+    say(f"{name} is paused; resume it with `whorl server schedule resume {name}`")
 
 
 @schedule.command(name="resume")
@@ -148,7 +148,7 @@ def schedule_pause(project: Project, *, name: str) -> None:
 def schedule_resume(project: Project, *, name: str) -> None:
     """Resume a schedule from now on; what was due in the pause is left out."""
     _change(project, lambda schedules: schedules.resume(name))
-    say(f"{name} goes on")
+    say(f"{name} is resumed")
 
 
 @schedule.command(name="run")

@@ -37,7 +37,7 @@ _SUFFIXES = (".experiment.yaml", ".experiment.yml", ".experiment.json")
 _COMMANDS = Commands(
     "run() or run_sync() of the experiment runs it",
     "run_sync(fresh=True)",
-    budget="run_sync(budget={all:g}) of the experiment goes on with it",
+    budget="run_sync(budget={all:g}) of the experiment continues it",
 )
 
 
