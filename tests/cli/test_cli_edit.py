@@ -62,7 +62,7 @@ def test_wrong_words_say_what_is_meant(whorl: Whorl, project: Path) -> None:
 
     assert "did you mean 'rename'?" in whorl("file", "edit", "e.yaml", "renam", "a", "b").err
     assert "STEP NAME" in whorl("file", "edit", "e.yaml", "rename", "a").err
-    assert "C105" in whorl("file", "edit", "e.yaml", "remove", "c").err
+    assert "W005" in whorl("file", "edit", "e.yaml", "remove", "c").err
     assert (project / "e.yaml").read_text() == FILE
 
 

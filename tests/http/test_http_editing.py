@@ -242,7 +242,7 @@ def test_a_part_in_a_new_file_is_known_before_it_is_saved(editor: Client, folder
     assert put(editor, **{**saving, "etag": etag})[0] == 200
     other = {"part.yaml": others["part.yaml"] + "# mine\n"}
     status, answer = put(editor, **{**saving, "etag": etag, "others": other})
-    assert (status, answer["error"]["code"]) == (422, "C104")
+    assert (status, answer["error"]["code"]) == (422, "W012")
 
 
 # Tries.
@@ -317,4 +317,4 @@ def test_effects_and_unknown_steps_are_refused(editor: Client) -> None:
 
     assert asked["error"]["code"] == "C113"
     assert ended(editor, made["run"])["a"]["output"]["exit_code"] == 0
-    assert editor.post("/tries", {**body, "at": "b"}, 400)["error"]["code"] == "C105"
+    assert editor.post("/tries", {**body, "at": "b"}, 400)["error"]["code"] == "W005"

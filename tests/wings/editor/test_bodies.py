@@ -206,4 +206,4 @@ def test_a_file_that_is_there_is_not_overwritten(folder: Folder) -> None:
     (folder.root / "body.yaml").write_text("whorl: 1\nsteps: {}\n")
     extract = {"operation": "extract", "at": "polish", "file": "body.yaml"}
 
-    assert refusal_of(lambda: folder.apply(NATIVE, **extract)).code == "C104"
+    assert refusal_of(lambda: folder.apply(NATIVE, **extract)).code == "W012"

@@ -126,12 +126,12 @@ def test_a_loop_from_the_palette_brings_its_exit_and_splits_an_edge() -> None:
 @pytest.mark.parametrize(
     ("path", "operation", "code"),
     [
-        (STUDIO, {"operation": "connect", "from": {"at": "text"}, "to": {"at": "task"}}, "C109"),
+        (STUDIO, {"operation": "connect", "from": {"at": "text"}, "to": {"at": "task"}}, "C107"),
         (STUDIO, {"operation": "remove", "at": "refine/write"}, "C106"),
-        (STUDIO, {"operation": "rename", "at": "task", "name": "text"}, "C104"),
+        (STUDIO, {"operation": "rename", "at": "task", "name": "text"}, "W012"),
         (SHODAN, {"operation": "remove", "at": "review-loop/review"}, "C106"),
         (SHODAN, {"operation": "move", "at": "review-loop/review", "into": ""}, "C106"),
-        (SHODAN, {"operation": "wrap", "at": "review-loop", "kind": "each"}, "C105"),
+        (SHODAN, {"operation": "wrap", "at": "review-loop", "kind": "each"}, "W005"),
     ],
 )
 def test_what_a_canvas_cannot_say_is_refused(path: Any, operation: Any, code: str) -> None:
@@ -153,7 +153,7 @@ def test_a_second_edge_into_an_input_is_refused() -> None:
     ends = {"from": {"at": f"{loop}/k", "port": "value"}, "to": {"at": f"{loop}/review"}}
     ends["to"]["port"] = "code"
 
-    assert refusal_of(lambda: apply(SHODAN, added, {"operation": "connect", **ends})).code == "C109"
+    assert refusal_of(lambda: apply(SHODAN, added, {"operation": "connect", **ends})).code == "C107"
 
 
 ORKA = """\

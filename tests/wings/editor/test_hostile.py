@@ -85,4 +85,4 @@ def test_a_large_file_is_refused_at_once() -> None:
     steps = "".join(f"  s{number}: {{ask: x, model: y}}\n" for number in range(9_000))
 
     why = refusal_of(lambda: apply_to(f"whorl: 1\nsteps:\n{steps}"))
-    assert why.code == "C108"
+    assert why.code == "W002"

@@ -127,7 +127,7 @@ def test_an_order_and_a_feedback_are_written_and_removed() -> None:
 
     assert "after: draft" not in edited.text
     assert 'carry: {last: "{{ draft }}", score: "{{ check.score }}"}' in edited.text
-    assert refusal_of(lambda: apply({"operation": "connect", **order})).code == "C109"
+    assert refusal_of(lambda: apply({"operation": "connect", **order})).code == "C107"
 
 
 @pytest.mark.parametrize(

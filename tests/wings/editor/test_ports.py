@@ -120,10 +120,10 @@ def test_ports_of_a_rim_are_renamed_on_both_of_its_sides() -> None:
 @pytest.mark.parametrize(
     ("port", "name", "code"),
     [
-        ("input:task", "context", "C104"),
-        ("input:task", "a b", "C104"),
-        ("input:nothing", "x", "C105"),
-        ("slot:task", "x", "C105"),
+        ("input:task", "context", "W012"),
+        ("input:task", "a b", "W012"),
+        ("input:nothing", "x", "W005"),
+        ("slot:task", "x", "W005"),
     ],
 )
 def test_what_is_no_port_or_no_name_is_refused(port: str, name: str, code: str) -> None:

@@ -19,11 +19,9 @@ from whorl.source.editing.rereading import (
 )
 from whorl.source.editing.text import (
     BYTES_MAX,
-    FLOW,
     TAKEN,
     UNEXACT,
     UNKNOWN,
-    UNREADABLE,
     VALUES_MAX,
     History,
     Key,
@@ -63,7 +61,7 @@ class Editor:
         self._history = History(self.now.text)
         if len(text) > BYTES_MAX or _count(self.now.shape) > VALUES_MAX:
             message = f"files above {BYTES_MAX:,} characters or {VALUES_MAX:,} values"
-            self.now.refuse(UNREADABLE, f"{message} are edited as text", 0)
+            self.now.refuse("W002", f"{message} are edited as text", 0)
 
     @property
     def text(self) -> str:
@@ -248,7 +246,7 @@ class Editor:
         value, place = self.now.container(path), self.now.place(path)
         if self.now.is_json or self.now.container(path[:-1]).layout.flow:
             message = "only a value of a mapping or list that is written in lines can be opened"
-            self.now.refuse(FLOW, message, place.at, "open the value around it first")
+            self.now.refuse(UNEXACT, message, place.at, "open the value around it first")
         if not value.layout.flow or not len(value):
             return
         self._make(_opened(self.now, path), self.now.shape, place.at)

@@ -15,7 +15,7 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 from whorl.source.editing import spelling
 from whorl.source.editing.rereading import Path, Shape, child_of, json_of
-from whorl.source.editing.text import FLOW, UNREADABLE, Patch, Text
+from whorl.source.editing.text import UNEXACT, Patch, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,13 +87,13 @@ def _refuse_remarks(text: Text, holder: Container) -> None:
     for place, at in zip(places, [*(each.at for each in places[1:]), end], strict=True):
         if _REMARK.search(text.text, place.end, at):
             message = "brackets with remarks between their entries are edited as text"
-            text.refuse(FLOW, message, start)
+            text.refuse(UNEXACT, message, start)
 
 
 def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Patch]]]:
     """Cuts the only entry of a block, which leaves empty brackets."""
     if len(path) == 1:
-        text.refuse(FLOW, "this is the only entry of the file", text.place(path).at)
+        text.refuse(UNEXACT, "this is the only entry of the file", text.place(path).at)
     holder, owner = text.container(path[:-1]), path[:-1]
     brackets = "{}" if isinstance(holder, Mapping) else "[]"
     start, end = holder.layout.extent
@@ -197,7 +197,7 @@ def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
     if not piece.fresh and (len(lines) > 1 or _REMARK.search(piece.text)):
         message = "lines of a block cannot be put into brackets as they are"
         advice = "first write the brackets as lines, with the operation 'open'"
-        text.refuse(FLOW, message, holder.layout.extent[0], advice)
+        text.refuse(UNEXACT, message, holder.layout.extent[0], advice)
     return replace(piece, text=flow_text(piece, text), gap="", flow=True, fresh=True)
 
 
@@ -336,7 +336,7 @@ def from_clipboard(text: Text, written: str) -> Piece:
         read = text.read_other(lines)
     except InvalidWorkflow as fault:
         first = fault.diagnostics[0].message
-        text.refuse(UNREADABLE, f"the piece cannot be read: {first}", 0)
+        text.refuse("W001", f"the piece cannot be read: {first}", 0)
     root = read.root
     if text.is_json or isinstance(root, Scalar) or len(root) != 1:
         return Piece(None, read.shape, lines.strip(), flow=True, column=0, fresh=True)

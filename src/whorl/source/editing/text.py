@@ -19,8 +19,7 @@ Container: TypeAlias = "Mapping | Sequence"
 Key: TypeAlias = "str | int"
 BYTES_MAX = 500_000
 VALUES_MAX = 20_000
-UNEXACT, SHARED, FLOW, TAKEN, UNKNOWN = "C101", "C102", "C103", "C104", "C105"
-UNREADABLE = "C108"
+UNEXACT, TAKEN, UNKNOWN = "C101", "W012", "W005"
 _COMMENT = re.compile(r"[ ]*#")
 _SPACES = re.compile(r"[ \t]*")
 
@@ -140,14 +139,14 @@ class Text:
         name, at = value.entries[index].name, value.layout.places[index].at
         if sum(entry.name == name for entry in value.entries) > 1:
             advice = "edit the text, and keep one of them"
-            self.refuse(SHARED, f"the key {name!r} is written twice", at, advice)
+            self.refuse(UNEXACT, f"the key {name!r} is written twice", at, advice)
         if not value.layout.flow and self.text[self.line_start(at) : at].lstrip(" -")[:1] == "?":
-            self.refuse(SHARED, "a key that begins with '?' is edited as text", at)
+            self.refuse(UNEXACT, "a key that begins with '?' is edited as text", at)
 
     def _refuse_shared(self, at: int, what: str) -> NoReturn:
         advice = "edit the text by hand, at both places"
         self.refuse(
-            SHARED,
+            UNEXACT,
             f"this part has {what}: a change here would also change another place",
             at,
             advice,

@@ -333,7 +333,7 @@ def _save_new(state: State, file: str, text: str) -> None:
     except editing.Changed as fault:
         if fault.text != text:
             message = f"there is a file {safe(file)!r} already, and it says something else"
-            raise Refusal(422, "C104", message, "undo, and choose another name") from None
+            raise Refusal(422, "W012", message, "undo, and choose another name") from None
 
 
 def _save(state: State, file: str, text: str, etag: str | None) -> Saved:

@@ -90,7 +90,7 @@ def prepare(
         inside = next((path for path in nodes if path.endswith(f"/{wanted.at}")), "")
         advice = f"did you mean {inside!r}?" if inside else did_you_mean(wanted.at, nodes)
         words = f"there is no step {wanted.at[:120]!r} that can be tried"
-        raise UsageError(words, help=advice, code="C105")
+        raise UsageError(words, help=advice, code="W005")
     within = f"{wanted.at}/"
     held = {path: value for path, value in wanted.pins.items() if path.startswith(within)}
     known = {path.rpartition("/")[2]: value for path, value in wanted.pins.items()
@@ -128,7 +128,7 @@ def nodes_by_path(workflow: ir.Workflow) -> dict[str, ir.Node]:
 
 
 def check_names(whole: ir.Workflow, values: Iterable[str] = (), pins: Iterable[str] = ()) -> None:
-    """Refuses values and pins with unknown names; raises UsageError C105."""
+    """Refuses values and pins with unknown names; raises UsageError W005."""
     nodes = nodes_by_path(whole)
     for path in pins:
         if path not in nodes:
@@ -144,7 +144,7 @@ def check_names(whole: ir.Workflow, values: Iterable[str] = (), pins: Iterable[s
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     words = f"there is no {what} {name[:120]!r}"
-    return UsageError(words, help=did_you_mean(name, known), code="C105")
+    return UsageError(words, help=did_you_mean(name, known), code="W005")
 
 
 def _needed(whole: ir.Workflow, tried: ir.Workflow) -> tuple[ir.Port, ...]:

@@ -18,7 +18,7 @@ from whorl.lazily import dataclass
 from whorl.plugins import load_reference
 from whorl.source import Mapping
 from whorl.source.editing.editor import Editor
-from whorl.source.editing.text import UNKNOWN, UNREADABLE
+from whorl.source.editing.text import UNKNOWN
 from whorl.wings.editor.kit.operations import READ, UNAVAILABLE, Operation, refuse
 from whorl.wings.editor.kit.sketch import Rewired, at
 
@@ -293,7 +293,7 @@ def edit(
         except EditRefused as fault:
             raise EditRefused(fault.diagnostic, number) from None
         except RecursionError:
-            deep = refuse(UNREADABLE, "the file is nested too deeply").diagnostic
+            deep = refuse("W002", "the file is nested too deeply").diagnostic
             raise EditRefused(deep, number) from None
     editor, outcome = changes.editor, changes.outcome
     return Edited(
@@ -323,7 +323,7 @@ def open_text(
     except InvalidWorkflow as fault:
         first = fault.diagnostics[0]
         message = f"the text cannot be read: {first.message}"
-        wrong = Diagnostic(UNREADABLE, message, first.span, first.label, first.help)
+        wrong = Diagnostic(first.code, message, first.span, first.label, first.help)
         raise EditRefused(wrong) from None
     reference = getattr(reader, "editing", "")
     if not reference:

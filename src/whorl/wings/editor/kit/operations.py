@@ -11,7 +11,7 @@ from whorl.lazily import dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-UNAVAILABLE, READ, CONNECTED = "C107", "C106", "C109"
+UNAVAILABLE, READ, CONNECTED = "C107", "C106", "C107"
 _TEXT: tuple[type, ...] = (str,)
 _PATHS: tuple[type, ...] = (str, list)
 _MAYBE: tuple[type, ...] = (str, type(None))
