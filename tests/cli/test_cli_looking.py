@@ -136,8 +136,8 @@ def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
 
     done = whorl("run cut.yaml --json")
 
-    assert [one["code"] for one in done.json["warnings"]] == ["R120"]
-    whorl("why last").prints("warning[R120] (a): an answer was cut")
+    assert [one["code"] for one in done.json["warnings"]] == ["P118"]
+    whorl("why last").prints("warning[P118] (a): an answer was cut")
     assert whorl("why last --json").json["warnings"] == done.json["warnings"]
     whorl("run cut.yaml").says("warning: an answer was cut at max_tokens, which is 5")
 

@@ -13,7 +13,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
     {..., awaits_call: true}    the answer comes as a call of an address that was given away
     {..., subscribed: true}     the address must be taken back when nobody waits for that call
-    {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
+    {..., warnings: [{code: P118, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
                                               and a cent; of a call without a price, nothing
 

@@ -100,14 +100,14 @@ def _driven(
     ("perform", "code"),
     [
         pytest.param(_not_async, "I900", id="raises before it is awaited"),
-        pytest.param(_giving(None), "P115", id="no reply"),
-        pytest.param(_giving({"answer": 1}), "P115", id="a plain value"),
-        pytest.param(_giving(Reply({1, 2})), "P115", id="a set"),  # type: ignore[arg-type]
-        pytest.param(_giving(Reply(float("nan"))), "P115", id="not a number"),
-        pytest.param(_repeating("x", 50_000_000), "P117", id="too long"),
-        pytest.param(_repeating("\n", 25_000_000), "P117", id="too long as JSON"),
-        pytest.param(_repeating("\0", 9_000, 1_000), "P117", id="long in many parts"),
-        pytest.param(_repeating("\ud800", 50_000_000), "P117", id="too long and broken"),
+        pytest.param(_giving(None), "P105", id="no reply"),
+        pytest.param(_giving({"answer": 1}), "P105", id="a plain value"),
+        pytest.param(_giving(Reply({1, 2})), "P105", id="a set"),  # type: ignore[arg-type]
+        pytest.param(_giving(Reply(float("nan"))), "P105", id="not a number"),
+        pytest.param(_repeating("x", 50_000_000), "P106", id="too long"),
+        pytest.param(_repeating("\n", 25_000_000), "P106", id="too long as JSON"),
+        pytest.param(_repeating("\0", 9_000, 1_000), "P106", id="long in many parts"),
+        pytest.param(_repeating("\ud800", 50_000_000), "P106", id="too long and broken"),
         pytest.param(_raising(KeyError("x")), "I900", id="an error"),
         pytest.param(_raising(asyncio.CancelledError()), "I900", id="cancelled by itself"),
         pytest.param(_raising(CancelledError()), "I900", id="cancelled in a thread"),

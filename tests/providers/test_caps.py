@@ -143,7 +143,7 @@ def test_an_answer_that_is_cut_at_the_limit_of_the_file_is_told(form: Format) ->
 
     words = "an answer was cut at max_tokens, which is 50; raise it for a whole answer"
     assert reply.value == "half"
-    assert reply.detail["warnings"] == [{"code": "R120", "message": words}]
+    assert reply.detail["warnings"] == [{"code": "P118", "message": words}]
     # Nothing but thinking is no answer.
     assert (empty.code, empty.retryable) == ("P118", False)
     assert "before it said anything" in str(empty)

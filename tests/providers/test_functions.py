@@ -108,8 +108,8 @@ def test_what_functions_raise() -> None:
     [
         ("refuse", {}, {}, "P101", "not now"),
         ("add", {"a": 1, "c": 2}, {}, "P100", "unexpected keyword"),
-        ("strange", {}, {}, "P115", "$.a[0]"),
-        ("add", {"a": 1, "b": 2}, {"returns": SCHEMA}, "P115", "does not fit `returns`"),
+        ("strange", {}, {}, "P105", "$.a[0]"),
+        ("add", {"a": 1, "b": 2}, {"returns": SCHEMA}, "P105", "does not fit `returns`"),
         ("never", {}, {"timeout_s": 0.05}, "P108", ""),
         ("slow-ad", {}, {}, "P114", "did you mean 'slow-add'"),
     ],

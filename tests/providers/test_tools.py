@@ -286,7 +286,7 @@ def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> No
     found = reply.detail
     (warning,) = found["warnings"]
     words = "the model was told 50,000 of the 200,000 characters that tool 'shout' gave"
-    assert warning == {"code": "R120", "message": f"{words}: the middle was left out"}
+    assert warning == {"code": "R117", "message": f"{words}: the middle was left out"}
     assert found["calls"][0]["id"] not in ("call1", "")
     assert found["said"]["calls"][0]["id"] == found["calls"][0]["id"]
 

@@ -120,7 +120,7 @@ def test_addresses(wire: Any, base_urls: str, url: str) -> None:
         (ANTHROPIC, anthropic_message("x", stop_reason="pause_turn"), "pause_turn", ""),
         (
             *(ANTHROPIC, anthropic_message("x", stop_reason="model_context_window_exceeded")),
-            *("context", "R120"),
+            *("context", "P118"),
         ),
         (OPENAI, cut(OPENAI, "half"), "length", "own limit"),
         (OLLAMA, cut(OLLAMA, "half"), "length", "own limit"),

@@ -149,6 +149,8 @@ class World:
         found = next((fault[at] for at in fault if at <= share < at + 4), None)
         if found is not None:
             body["error"] = {"code": found[0], "message": "no", "retryable": found[1]}
+            if found[0] == "P105":
+                body["error"]["detail"] = {"answer": "no", "errors": ["no"]}
             return Event("task.failed", perform.address, self.now, body)
         words: tuple[Json, ...] = ("met", "not_met", "not_met", "ambiguous")
         value: Json = luck % 10

@@ -313,7 +313,7 @@ def from_bytes(content: bytes, inputs: Inputs, name: str) -> Json:
     try:
         return parse_json(text)
     except NotJson as cause:
-        raise ProviderError(f"file {name[:200]!r} is not JSON: {cause}", code="P115") from None
+        raise ProviderError(f"file {name[:200]!r} is not JSON: {cause}", code="P105") from None
 
 
 def to_bytes(inputs: Inputs) -> bytes:
@@ -350,7 +350,7 @@ def _rows(text: str, inputs: Inputs, name: str) -> Json:
             if len(rows) > ROWS_MAX:
                 inputs.refuse("path", f"has more than {ROWS_MAX:,} rows")
     except csv.Error as fault:
-        raise ProviderError(f"file {name[:200]!r} is not CSV: {fault}", code="P115") from None
+        raise ProviderError(f"file {name[:200]!r} is not CSV: {fault}", code="P105") from None
     if not inputs.flag("header", default=True) or not rows:
         return [[*row] for row in rows]
     return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]

@@ -67,7 +67,7 @@ class Use(OwnTask):
                 what = f"task {request.inputs['task']!r} gave a value that does not fit `returns`"
                 detail: dict[str, object] = {"errors": faults, "usage": reply.usage.as_json()}
                 why = f"{what}: {'; '.join(faults[:3])}"
-                raise ProviderError(why, code="P115", retryable=True, detail=detail)
+                raise ProviderError(why, code="P105", retryable=True, detail=detail)
             reply = replace(reply, value=value)
         if not Inputs("use", request.inputs).flag("hide_reply"):
             return reply
@@ -165,7 +165,7 @@ async def _call(function: Function, request: Request, threads: Threads) -> Json:
         return await beside(partial(as_json, result), LARGE if is_large(result) else 0)
     except NotJson as cause:
         why = f"task {name!r} gave a value that is not JSON: {cause}"
-        raise ProviderError(why, code="P115") from None
+        raise ProviderError(why, code="P105") from None
 
 
 def _traceback(cause: BaseException) -> str:

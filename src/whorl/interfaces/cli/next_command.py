@@ -92,7 +92,7 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Co
         return _with_room(store, run, str(error.get("path"))) or Command(["resume", run])
     if root == "P118" or error.get("code") in ("R110", "R111"):
         return Command(["help", "P118" if root == "P118" else error["code"]])
-    if root == "P122":
+    if root == "P122" and "since this run began" in str(error.get("message")):
         # The run keeps the tools that it began with.
         return run_again(store, run)
     is_asked = error.get("code") == "R108"

@@ -437,6 +437,7 @@ async def run_session(
 
 
 def _is_of_tools(result: dict[str, Any]) -> bool:
-    """Returns whether a run failed because a tool's description has changed."""
+    """Returns whether a run failed because a tool's description waits to be accepted."""
     error = result["error"] or {}
-    return "P126" in (error.get("code"), (error.get("cause") or {}).get("code"))
+    is_of_tools = "P122" in (error.get("code"), (error.get("cause") or {}).get("code"))
+    return is_of_tools and "since this run began" not in str(error.get("message"))

@@ -200,7 +200,7 @@ def _detail(
         at, most = "the model's own limit", conversation.max_tokens
         if most is not None and answer.finish == "length":
             at = f"max_tokens, which is {most:,}; raise it for a whole answer"
-        detail["warnings"] = [{"code": "R120", "message": f"an answer was cut at {at}"}]
+        detail["warnings"] = [{"code": "P118", "message": f"an answer was cut at {at}"}]
     if answer.input_tokens is None or answer.output_tokens is None:
         detail["usage_estimated"] = True
     return detail | ({"tried": tried} if tried else {})

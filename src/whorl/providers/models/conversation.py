@@ -270,7 +270,7 @@ def result_warnings(turns: list[Json]) -> list[Json]:
             warnings.append({"code": "P123", "message": words})
         elif size > RESULT_MAX:
             words = f"the model was told {RESULT_MAX:,} of the {size:,} characters that {tool} gave"
-            warnings.append({"code": "R120", "message": f"{words}: the middle was left out"})
+            warnings.append({"code": "R117", "message": f"{words}: the middle was left out"})
     return warnings
 
 

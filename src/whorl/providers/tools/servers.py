@@ -93,7 +93,7 @@ class Servers:
         for tool, why in waiting.items():
             advice = f"`whorl project tools accept {tool}` shows the difference and asks"
             words = f"tool {tool.partition('/')[2]!r} of MCP server {name!r} {why}; {advice}"
-            raise ProviderError(words, code="P126")
+            raise ProviderError(words, code="P122")
         return tools
 
     async def call(

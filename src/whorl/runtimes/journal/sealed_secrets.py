@@ -48,7 +48,7 @@ _GIVEN: Final = frozenset(_GIVEN_NAMES.split())
 _ONLY_AUTH: Final = "secure_auth"
 _UNFIT: Final = "P105"
 # The message of this one is made of names that the operator gave, and of nothing of the task.
-_OUR_WORDS: Final = frozenset({"P126"})
+_OUR_WORDS: Final = frozenset({"P122"})
 _CUT: Final = "P118"
 # The machine knows by these words that a budget has cut an answer.
 _BY_BUDGET: Final = "raise the budget"
@@ -61,7 +61,7 @@ def finished_body(
     """Returns the entry of an answer; raises ProviderError if the answer is invalid."""
     if not isinstance(reply, Reply):  # plugins may give anything
         kind = type(reply).__name__
-        raise ProviderError(f"the task gave a {kind!r} instead of a Reply", code="P115")
+        raise ProviderError(f"the task gave a {kind!r} instead of a Reply", code="P105")
     hidden = _PLACES if _has_secure_inputs(perform) else frozenset()
     given = {name: fact for name, fact in reply.detail.items() if name not in hidden}
     given["value"] = reply.value
@@ -89,7 +89,7 @@ def failed_body(
         detail[MARK] = True
     elif _has_secure_inputs(perform):
         message = _kind_of_fault(fault.code, message, detail)
-        if fault.code != _UNFIT:
+        if fault.code != _UNFIT or "answer" not in detail:
             detail = {name: fact for name, fact in detail.items() if name in _GIVEN}
     detail |= _without_model(perform, detail)
     error: dict[str, Json] = {
@@ -121,12 +121,12 @@ def fit(fields: Mapping[str, Any]) -> dict[str, Json]:
         body = {name: as_json(value, f"$.{name}") for name, value in parts.items()}
     except NotJson as cause:
         words = f"the task gave a value that is not JSON: {cause}"
-        raise ProviderError(words, code="P115") from None
+        raise ProviderError(words, code="P105") from None
     if is_long or (is_large(body) and sum(map(len, write_pieces(body, _ENCODE))) > REPLY_MAX):
         raise ProviderError(
             f"the task gave more than {REPLY_MAX:,} characters; let it give less, or the place of"
             " the rest",
-            code="P117",
+            code="P106",
         )
     return body
 

@@ -133,7 +133,7 @@ _SUPERSEDED: Final = """UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> ''
 _MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
 # Of the marks of its loops a run has the first in the alphabet: a budget before a limit. Without
 # one, it has that of a warning of which a list tells: a text that was cut, left out or not clear.
-_MARKED: Final = frozenset({"P123", "R113", "R117", "R118", "R120", "W023"})
+_MARKED: Final = frozenset({"P118", "P123", "R113", "R117", "R118", "W023"})
 _WARNING: Final = "warning"
 _MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
 _RESERVED: Final = "INSERT OR REPLACE INTO doubts VALUES(?, ?)"
