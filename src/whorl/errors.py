@@ -180,10 +180,24 @@ class StoreError(WhorlError):
 
     exit_code = 3
 
-    def __init__(self, message: str, *, code: str = "R900", help: str = "") -> None:  # noqa: A002
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "R900",
+        help: str = "",  # noqa: A002
+        is_final: bool = False,
+    ) -> None:
         super().__init__(tame(message))
         self.code = code
         self.help = tame(help)
+        # This process can write nothing more to the store.
+        self.is_final = is_final
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same write may succeed later, such as when the disk has room again."""
+        return self.code == "R900" and not self.is_final
 
 
 class Fenced(StoreError):

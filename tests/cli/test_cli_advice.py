@@ -234,7 +234,7 @@ def test_validate_lists_every_permission_that_is_missing(project: Path, whorl: W
     advised = [match for match in LINE.finditer(checked) if match[1] == "commands"]
 
     assert checked.count("warning[R110]") == 2
-    assert checked.count("warning[R114]") == 1
+    assert checked.count("warning[P125]") == 1
     config = project / "whorl.toml"
     config.write_text(f"[allow]\n{advised[-1][1]} = {advised[-1][2]}\n")
     assert "R110" not in whorl("validate", "many.yaml").err

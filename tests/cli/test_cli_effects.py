@@ -94,10 +94,10 @@ def test_a_stranger_rewrites_nothing(project: Path, whorl: Whorl) -> None:
     (elsewhere / "stranger.json").write_text(json.dumps(STRANGER))
 
     checked = whorl("validate", "../elsewhere/stranger.json")
-    whorl("run ../elsewhere/stranger.json x").ends(1, "[R114]")
+    whorl("run ../elsewhere/stranger.json x").ends(1, "[P125]")
 
     assert "writes Makefile, a path that is computed" in checked.out
-    assert "warning[R114]" in checked.err
+    assert "warning[P125]" in checked.err
     assert (project / "Makefile").read_text() == "all: mine"
     assert not (project / "out").exists()
 

@@ -139,7 +139,7 @@ def test_a_wrong_entry_is_named_and_other_runs_go_on(
 
     with pytest.raises(StoreError, match=f"run 'run-1', {message}") as caught:
         list(written.read(RUN))
-    assert caught.value.code == "R903"
+    assert caught.value.code == "R906"
     assert len(list(written.read(OTHER))) == 5
     assert [row.id for row in written.runs()] == ["run-2", "run-1"]
 

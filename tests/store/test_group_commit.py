@@ -133,7 +133,7 @@ def test_a_loop_that_is_interrupted_while_it_commits_writes_nothing_more(
         asyncio.run(store.append(run, owner, iteration(1)))
     with pytest.raises(StoreError, match="was interrupted") as caught:
         asyncio.run(store.append(run, owner, iteration(2)))
-    assert caught.value.code == "R905"
+    assert caught.value.code == "R900"
     store.close()
 
     again = SqliteStore(path)

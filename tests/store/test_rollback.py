@@ -129,7 +129,7 @@ def test_a_connection_that_cannot_be_rolled_back_is_not_used_again(store: Sqlite
 
     with pytest.raises(StoreError) as caught:
         asyncio.run(store.append(run, owner, iteration(1)))
-    assert caught.value.code == "R905"
+    assert caught.value.code == "R900"
     assert store.run(run).last_seq == 1
 
 

@@ -192,7 +192,7 @@ def test_a_closed_store_says_so_at_once(path: Path, *, is_written_to: bool) -> N
         store.runs()
     with pytest.raises(StoreError, match="is closed") as caught:
         asyncio.run(asyncio.wait_for(started(store, "late"), PATIENCE_S))
-    assert caught.value.code == "R905"
+    assert caught.value.code == "R900"
 
 
 def test_closing_writes_what_waits(path: Path) -> None:

@@ -140,7 +140,7 @@ DONE: dict[str, Any] = {"first": "answer", "second": "answer"}
 CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
     "J-01 an entry is a pickle": (
         lambda file: file.entry("body = ?", pickle.dumps(Executed(file.canary))),
-        "R903",
+        "R906",
     ),
     "J-02 a snapshot is a pickle": (
         lambda file: file.state(pickle.dumps(Executed(file.canary))),
@@ -154,12 +154,12 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
         lambda file: file.reply("{{ 7 * 7 }} ${7*7} @{mul(7,7)}"),
         {"first": "{{ 7 * 7 }} ${7*7} @{mul(7,7)}", "second": "answer"},
     ),
-    "J-05 an entry is of a kind that nobody knows": (lambda file: file.entry("kind = 999"), "R903"),
+    "J-05 an entry is of a kind that nobody knows": (lambda file: file.entry("kind = 999"), "R901"),
     "J-06 an entry is missing": (
         lambda file: file.do(
             "DELETE FROM journal WHERE run = 1 AND seq = 3; DELETE FROM snapshots WHERE run = 1"
         ),
-        "R903",
+        "R906",
     ),
     "J-07 two entries have changed places": (
         lambda file: file.do(
@@ -179,11 +179,11 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
     ),
     "J-09 an entry is deflated from far more than it may hold": (
         lambda file: file.entry("body = ?", _bomb()),
-        "R903",
+        "R906",
     ),
     "J-10 an entry is nested deeper than a stack": (
         lambda file: file.entry("body = ?", '{"value":' + "[" * 200_000),
-        "R903",
+        "R906",
     ),
     "J-11 the workflow that the run started with is another one": (
         lambda file: file.do(
@@ -191,7 +191,7 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
             " (SELECT workflow FROM runs WHERE number = 1)",
             json.dumps({"is": "Task", "kind": "run", "inputs": {"command": "touch canary"}}),
         ),
-        "R903",
+        "R906",
     ),
     "J-12 a run of a machine that is not known": (
         lambda file: file.do(f"UPDATE runs SET behaviour = {BEHAVIOUR + 1} WHERE number = 1"),
@@ -199,7 +199,7 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
     ),
     "J-13 an entry lacks what its kind has": (
         lambda file: file.entry("kind = 4, body = '{}'"),
-        "R903",
+        "R906",
     ),
     "J-14 a snapshot is of another shape": (lambda file: file.state("{}"), DONE),
 }

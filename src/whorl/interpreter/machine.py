@@ -122,7 +122,7 @@ class Machine(State):
         `advance` does the work that follows. Returns false if the machine has stopped before.
         """
         if event.kind not in FED_KINDS:
-            raise StoreError(f"an event of kind {event.kind!r} cannot be fed", code="R903")
+            raise StoreError(f"an event of kind {event.kind!r} cannot be fed", code="R901")
         if self.is_busy:
             self.advance(to=self.place_of(event))
             self._make_room(event)

@@ -310,7 +310,7 @@ class Appending:
                 )
                 break
             except StoreError as fault:
-                if fault.code != "R900" or self._computing.is_stopped:
+                if not fault.may_pass or self._computing.is_stopped:
                     raise
                 if self._watcher is not None and attempt % WARN_EVERY == 0:
                     self._watcher.trouble(self._run, fault)
@@ -346,7 +346,7 @@ class Appending:
             await self._journal.snapshot(self._run, self._owner, seq, state)
         except StoreError as fault:
             # A snapshot only saves time; the next entry finds out whether the disk is full.
-            if fault.code != "R900":
+            if not fault.may_pass:
                 raise
 
 

@@ -349,7 +349,7 @@ class LocalRuntime:
             except StoreError as fault:
                 if fault.code == "R902":
                     return
-                if fault.code != "R900" or self._stopping.is_set():
+                if not fault.may_pass or self._stopping.is_set():
                     raise
                 # While it is owned here, no other process can resume it.
                 if self.watcher is not None and attempt % WARN_EVERY == 0:

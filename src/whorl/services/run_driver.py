@@ -269,7 +269,7 @@ class Driving:
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
             # The upkeep of runs reports a store that cannot be written, once.
-            is_usual = is_lost or (isinstance(fault, StoreError) and fault.code == "R900")
+            is_usual = is_lost or (isinstance(fault, StoreError) and fault.may_pass)
             log.log(logging.INFO if is_usual else logging.ERROR, "run %s is left: %s", run, words)
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:

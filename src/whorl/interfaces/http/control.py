@@ -380,7 +380,7 @@ async def fork(state: State, run: KnownRun, request: Fork, response: Response) -
     try:
         forked, created = await steering.new_fork(state.runtime, state.providers, run, made)
     except UsageError as fault:
-        if fault.code in ("R110", "R114", "P109"):
+        if fault.code in ("R110", "P125", "P109"):
             raise conflict(fault) from fault
         raise
     if created:

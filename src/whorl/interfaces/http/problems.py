@@ -54,7 +54,7 @@ class Refusal(Exception):
 
 
 # Codes that say more than that a request does not fit a run; so do all of providers.
-_KEPT = frozenset({"W902", "W903", "W907", "W908", "W909", "R110", "R114"})
+_KEPT = frozenset({"W902", "W903", "W907", "W908", "W909", "R110"})
 
 
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:

@@ -138,7 +138,7 @@ def _folding(
     except _MISSHAPEN as fault:
         words = f"entry {replay.folded.seq} of run {run} lacks fields of its kind ({fault!r:.80})"
         advice = "restore a backup; other runs are not affected"
-        raise StoreError(words, code="R903", help=advice) from fault
+        raise StoreError(words, code="R906", help=advice) from fault
 
 
 def _folded_on(
@@ -164,7 +164,7 @@ def take(folded: Folded, entry: Entry) -> bool:
     Returns False if the machine has stopped before this entry.
     """
     if entry.seq != folded.seq + 1:
-        raise StoreError(f"the journal has a gap before entry {entry.seq}", code="R903")
+        raise StoreError(f"the journal has a gap before entry {entry.seq}", code="R906")
     folded.seq = entry.seq
     if entry.event.kind not in FED_KINDS:
         folded.journaled += 1

@@ -71,7 +71,11 @@ class Encoded(NamedTuple):
 
 
 class Unreadable(Exception):
-    """Raised for a row that is damaged or that no version of Whorl wrote."""
+    """Raised for a row that is damaged, or of a version of Whorl that is not known here (R901)."""
+
+    def __init__(self, message: str, code: str = "R906") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def encode(event: Event, *, is_split: bool = True, is_large: bool = False) -> Encoded:
@@ -112,7 +116,8 @@ def decode(
     """Returns the event of a row, with its large values. Raises Unreadable."""
     name = KIND_NAMES.get(kind)
     if name is None:
-        raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
+        words = f"this version of Whorl does not know the event kind number {kind!r}"
+        raise Unreadable(words, "R901")
     value: Any = from_text(inflate(body))
     try:
         for path, number in json.loads(large) if large is not None else ():
@@ -181,7 +186,7 @@ def remembered(key: str, texts: Iterable[str]) -> list[Json]:
     except Unreadable as error:
         words = f"what is remembered under {key!r} cannot be read: {error}"
         advice = f"delete it with `whorl project memory rm {key}`"
-        raise StoreError(words, help=advice, code="R903") from error
+        raise StoreError(words, help=advice, code="R906") from error
 
 
 def deflate(text: str) -> Stored:

@@ -71,9 +71,10 @@ def is_of_reading(error: apsw.Error) -> bool:
 
 def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreError:
     usual = ("cannot be used", "run `whorl project doctor` to look at the store")
-    code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
+    is_final, code = False, "R900"
+    what, remedy = _WORDS.get(_number(error, "result") & 0xFF, usual)
     if is_fsync_fault(error):
-        code, what = "R905", "did not reach the disk (fsync failed)"
+        is_final, what = True, "did not reach the disk (fsync failed)"
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
     elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
         code = "R906"
@@ -84,7 +85,8 @@ def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreErro
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
     # A copy that fails has left no words with the connection.
     why = "" if str(error) == "not an error" else f": {error}"
-    return StoreError(f"the store {path!r} {what}{why}{needed}", code=code, help=remedy)
+    words = f"the store {path!r} {what}{why}{needed}"
+    return StoreError(words, code=code, help=remedy, is_final=is_final)
 
 
 def _is_cut(error: Exception, path: str) -> bool:
@@ -121,17 +123,15 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
     )
 
 
-def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
+def damaged(run: str, seq: int | None, what: str, code: str = "R906") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
     words = f"{place}: {what}"
-    advice = (
-        "use the version of Whorl that wrote it, or restore a backup: `whorl project restore FILE`"
-    )
-    return StoreError(words, help=DOCTOR if code == "R906" else advice, code=code)
+    advice = DOCTOR if code == "R906" else "use the version of Whorl that wrote it"
+    return StoreError(words, help=advice, code=code)
 
 
-def refused(what: str, remedy: str = "") -> StoreError:
-    return StoreError(what, code="R904", help=remedy)
+def refused(what: str, code: str, remedy: str = "") -> StoreError:
+    return StoreError(what, code=code, help=remedy)
 
 
 def check_format(path: str, version: int) -> None:
@@ -159,7 +159,7 @@ def check_log(path: str) -> None:
 
 
 def closed(path: str) -> StoreError:
-    return StoreError(f"the store {path!r} is closed", code="R905", help="open it again")
+    return StoreError(f"the store {path!r} is closed", help="open it again", is_final=True)
 
 
 def strange(path: str) -> UsageError:
@@ -174,4 +174,4 @@ def strange(path: str) -> UsageError:
 def ended(what: str) -> StoreError:
     """Returns why this process can no longer write."""
     remedy = "start again; what was acknowledged is stored"
-    return StoreError(what, code="R905", help=remedy)
+    return StoreError(what, help=remedy, is_final=True)

@@ -244,7 +244,7 @@ class RunListing(StorePart):
 
     def _shown(self, row: tuple[Any, ...]) -> RunRow:
         if not fits(row[1:SHOWN_FIELDS], RUN_TYPES):
-            raise damaged(str(row[1] if len(row) > 1 else row[0]), None, ROW_DAMAGED, "R906")
+            raise damaged(str(row[1] if len(row) > 1 else row[0]), None, ROW_DAMAGED)
         *columns, labels = row[1:SHOWN_FIELDS]
         shown = self._placed(RunRow(*columns))
         if labels != _NO_LABELS:

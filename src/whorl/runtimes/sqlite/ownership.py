@@ -180,7 +180,9 @@ class Ownership:
                 return self.runs[run]
         rows = fetch(self.connection, _OWNER, (run,))
         if not rows:
-            raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
+            raise refused(
+                f"there is no run {run!r} in the store", "W902", "`whorl ls` lists the runs"
+            )
         number, owner, behaviour, row, *process = rows[0]
         if behaviour > BEHAVIOUR:
             raise StoreError(

@@ -130,7 +130,7 @@ class EntryReading(StorePart):
         number = self._number(run)
         rows = self._reader.rows(_LOOPS, (number,))
         if not all(fits(row, LOOP_TYPES) for row in rows):
-            raise damaged(run, None, ROW_DAMAGED, "R906")
+            raise damaged(run, None, ROW_DAMAGED)
         return [self._loop(run, number, row) for row in rows]
 
     def iterations(
@@ -191,7 +191,7 @@ class EntryReading(StorePart):
                 rows = fetch_readable(connection, statement, values, "seq")
             except apsw.CorruptError as error:
                 self.watch.keep_damage(error, self.watch.fault_of(error))
-                raise damaged(run, None, f"{self.path!r} is damaged: {error}", "R906") from error
+                raise damaged(run, None, f"{self.path!r} is damaged: {error}") from error
             return [_entry(payload, run, *row) for row in rows]
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
@@ -231,14 +231,14 @@ def _of_kinds(kinds: frozenset[str], bound: str = "> ?", order: str = "ASC") -> 
 
 def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
     if not row:
-        raise damaged(run, seq, _CHANGED, "R906")
+        raise damaged(run, seq, _CHANGED)
     kind, at, address, body, large, written = row
     try:
         if encoding.checksum((seq, kind, at), address, body, large) != written:
-            raise damaged(run, seq, _CHANGED, "R906")
+            raise damaged(run, seq, _CHANGED)
         return Entry(seq, encoding.decode(kind, at, address, body, large, fetch=payload))
     except Unreadable as error:
-        raise damaged(run, seq, str(error)) from error
+        raise damaged(run, seq, str(error), error.code) from error
 
 
 def _iteration(loop: str, entry: Entry) -> IterationRow:
@@ -385,7 +385,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
             try:
                 messages.append(Message(number, RunId(run), encoding.decode(*row)))
             except Unreadable as error:
-                raise damaged(run, None, f"request {number}: {error}") from error
+                raise damaged(run, None, f"request {number}: {error}", error.code) from error
         return messages
 
     def memory(self, key: str) -> list[Json]:

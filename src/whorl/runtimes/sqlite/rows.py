@@ -487,7 +487,8 @@ class JournalTables:
         if run.key and existing is not None:
             return existing, False
         if self.connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).get is not None:
-            raise refused(f"the store has a run {run.id!r} already", "give the run another id")
+            words = f"the store has a run {run.id!r} already"
+            raise refused(words, "W905", "give the run another id")
         row = (run.id, run.key or None, run.name, run.dialect, run.file, run.parent)
         at = self.clock() if run.created_at is None else run.created_at
         self.connection.execute(_INSERT_RUN, (*row, at, run.workflow_hash, run.behaviour))
@@ -541,11 +542,12 @@ class JournalTables:
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
         record = self._load(run)
         if record is None:
-            raise refused(f"there is no run {run!r} in the store")
+            raise refused(f"there is no run {run!r} in the store", "W902")
         if record.owner != owner:
             raise fenced(run, owner, record.owner)
         if seq > record.last_seq:
-            raise refused(f"run {run!r} has no entry {seq} yet; its last one is {record.last_seq}")
+            words = f"run {run!r} has no entry {seq} yet; its last one is {record.last_seq}"
+            raise refused(words, "I900")
         self.connection.execute(
             "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?, ?, ?)",
             (record.number, seq, state),
@@ -565,7 +567,9 @@ class JournalTables:
     def post(self, run: str, row: Encoded) -> int:
         number = self.connection.execute("SELECT number FROM runs WHERE id = ?", (run,)).get
         if number is None:
-            raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
+            raise refused(
+                f"there is no run {run!r} in the store", "W902", "`whorl ls` lists the runs"
+            )
         self.connection.execute(
             "INSERT INTO inbox(run, kind, at, address, body) VALUES(?, ?, ?, ?, ?)",
             (number, row.kind, row.at, row.address, row.body),
@@ -600,19 +604,21 @@ class JournalTables:
 
     def _admitted(self, job: Append, state: RunRecord | None) -> RunRecord:
         if state is None:
-            raise refused(f"there is no run {job.run!r} in the store")
+            raise refused(f"there is no run {job.run!r} in the store", "W902")
         if state.owner != job.owner:
             self.ownership.forget(job.run, job.owner)
             raise fenced(job.run, job.owner, state.owner)
         if job.after is not None and job.after != state.last_seq:
             raise refused(
                 f"run {job.run!r} is at entry {state.last_seq}, not at {job.after}",
+                "W905",
                 "read the journal again from there",
             )
         waiting = "SELECT 1 FROM inbox WHERE id = ? AND run = ?"
         for message in job.messages:
             if not fetch(self.connection, waiting, (message, state.number)):
-                raise refused(f"request {message} was delivered before", "read the inbox again")
+                words = f"request {message} was delivered before"
+                raise refused(words, "W905", "read the inbox again")
         for message in job.messages:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
         return state

@@ -611,7 +611,7 @@ class Writer:
                 self._connection.execute("ROLLBACK")
         except apsw.Error as second:
             fatal = self._watch.fault_of(second)
-            self._broken = StoreError(str(fatal), code="R905", help=fatal.help)
+            self._broken = StoreError(str(fatal), help=fatal.help, is_final=True)
         return fault
 
     def _announce(self, point: str, jobs: Iterable[Job]) -> None:

@@ -132,7 +132,7 @@ def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unkn
             known = allowed if isinstance(allowed, tuple) else ()
             allow = replace(allow, commands=(*known, program) if program else True)
         if words := refused_writes(task, settings):
-            yield Unknown(path, "R114", f"step {task.name!r}: {words}", "writing a file")
+            yield Unknown(path, "P125", f"step {task.name!r}: {words}", "writing a file")
 
 
 def check_allowed(workflow: Workflow, providers: Providers) -> None:

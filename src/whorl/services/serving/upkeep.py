@@ -177,7 +177,7 @@ class Upkeep:
         fault = None if task.cancelled() else task.exception()
         if fault is None:
             return
-        if isinstance(fault, StoreError) and fault.code in ("R900", "R905"):
+        if isinstance(fault, StoreError) and fault.code == "R900":
             if time.monotonic() >= self._pause_until:
                 log.warning("runs wait, since the store cannot be written: %s", safe(str(fault)))
             self._pause_until = time.monotonic() + TROUBLE_S

@@ -159,7 +159,7 @@ def underivable(run: str) -> StoreError:
     """Returns the error for a history that another version of the machine made."""
     words = f"the journal of run {run!r} cannot be derived by this version of Whorl"
     advice = "read it with the version that its workers have; the run itself is not affected"
-    return StoreError(words, code="R921", help=advice)
+    return StoreError(words, code="R901", help=advice)
 
 
 def lost(address: str, at: float, cause: BaseException | None) -> Event:

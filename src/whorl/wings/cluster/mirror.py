@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 BUSY_S = 0.02
 AT_ONCE = 16
 # A value that is closed to those who read here, and a history that another version has made.
-UNREADABLE = ("R920", "R921")
+UNREADABLE = ("R901", "R920")
 log = logging.getLogger("whorl")
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _RUNS = f"WorkflowType = '{messages.RUN}'"
@@ -202,7 +202,7 @@ class Mirror:
                 await _to_its_end(self._write(decoder, fresh, known))
             except StoreError as fault:
                 # Another process writes the same entries, or has done so.
-                if fault.code not in ("R902", "R904") and not isinstance(fault, Fenced):
+                if fault.code not in ("R902", "W902", "W905") and not isinstance(fault, Fenced):
                     raise
                 await asyncio.sleep(BUSY_S)
                 continue

@@ -236,7 +236,7 @@ def all_failed(frame: LoopFrame) -> Error:
     which = "the only iteration" if count == 1 else f"all {count} iterations"
     message = f"{which} of {frame['name']!r} failed: {last['message']}"
     cause = last.get("cause") or {"code": last["code"], "message": last["message"]}
-    return error_at(frame["address"], "R112", message, cause=cause, facts=error_facts(last))
+    return error_at(frame["address"], "R100", message, cause=cause, facts=error_facts(last))
 
 
 def fail_loop(
