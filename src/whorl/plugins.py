@@ -142,7 +142,7 @@ class Plugins:
     def has(self, name: str) -> bool:
         return name in self.built_in or name in self._installed
 
-    def load(self, name: str, *, code: str = "W022") -> object:
+    def load(self, name: str) -> object:
         """Returns the object of a name; raises UsageError with the name and the cause."""
         if name not in self._loaded:
             reference = self.built_in.get(name) or self._installed.get(name)
@@ -150,7 +150,7 @@ class Plugins:
                 raise UsageError(
                     f"{self.group} has no {name!r}",
                     help=did_you_mean(name, self.names()) or f"known: {', '.join(self.names())}",
-                    code=code,
+                    code="W005",
                 )
             try:
                 self._loaded[name] = load_reference(reference)

@@ -240,7 +240,7 @@ def test_kinds_and_effects() -> None:
             assert effects == ["priced", "priced", "outside", "outside"]
             with pytest.raises(UsageError) as caught:
                 providers.kind("aks")
-            assert caught.value.code == "W022"
+            assert caught.value.code == "P114"
             assert "'ask'" in caught.value.help
 
     asyncio.run(main())

@@ -134,7 +134,8 @@ def test_a_failed_sync_is_never_tried_again(path: Path) -> None:
         asyncio.run(store.append(run, owner, iteration(1)))
     disk.is_broken = False
     fault = store.watch.fault()
-    assert fault and (fault.code, fault.may_pass) == ("R900", False)
+    assert fault
+    assert (fault.code, fault.may_pass) == ("R900", False)
     syncs = disk.syncs
     with pytest.raises(StoreError, match="did not reach the disk") as caught:
         asyncio.run(store.append(run, owner, iteration(1)))
@@ -168,7 +169,8 @@ def test_a_sync_that_failed_after_the_answer_ends_the_writing_too(path: Path) ->
         asyncio.run(fill())
     assert caught.value.code == "R900"
     fault = store.watch.fault()
-    assert fault and (fault.code, fault.may_pass) == ("R900", False)
+    assert fault
+    assert (fault.code, fault.may_pass) == ("R900", False)
     disk.is_broken = False
     store.close()
 

@@ -159,8 +159,8 @@ def test_any_text_can_be_shown(text: str, line: int, column: int, length: int) -
     assert len(shown.split("\n")) in {3, 6}
 
 
-# Mistakes of Python programs and of packages, which no file can show.
-OF_PROGRAMS = ("W024", "W025")
+# Mistakes of packages, which no file can show.
+OF_PROGRAMS = ("W025",)
 
 
 @pytest.mark.parametrize("code", codes())

@@ -131,10 +131,10 @@ def test_yaml_mistakes_have_a_place(text: str, expected: object, part: str) -> N
 def test_all_repeated_keys_are_named_with_both_lines() -> None:
     first, second = refused(read_yaml, "a: 1\nb: 2\na: 3\nc: {x: 1, x: 2}\n")
 
-    assert place(first) == ("W003", 3, 1)
+    assert place(first) == ("W012", 3, 1)
     assert "line 1" in first.message
     assert "line 3" in first.message
-    assert place(second) == ("W003", 4, 11)
+    assert place(second) == ("W012", 4, 11)
 
 
 def test_repeated_keys_can_be_kept() -> None:
@@ -152,7 +152,7 @@ def test_repeated_lists_of_joined_keys_become_one_list_in_order() -> None:
 
     assert plain(root) == {"steps": [1, 2, 3], "x": 0}
     (found,) = refused(read_yaml, "steps: [1]\nsteps: 2", joined=joined)
-    assert place(found) == ("W003", 2, 1)
+    assert place(found) == ("W012", 2, 1)
 
 
 def test_an_alias_repeats_the_anchored_value_with_its_place() -> None:
@@ -301,10 +301,10 @@ def test_repeated_json_keys_are_errors_warnings_or_kept() -> None:
     text = '{"a": 1,\n "a": 2}'
 
     (error,) = refused(read_json, text)
-    assert place(error) == ("W003", 2, 2)
+    assert place(error) == ("W012", 2, 2)
     warned = read_json(text, "f", repeated="warn")
     assert plain(warned.root) == {"a": 2}
-    assert [(w.code, w.severity) for w in warned.warnings] == [("W003", "warning")]
+    assert [(w.code, w.severity) for w in warned.warnings] == [("W012", "warning")]
     assert read_json(text, "f", repeated="keep").warnings == ()
 
 

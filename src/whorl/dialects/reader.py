@@ -11,7 +11,7 @@ from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, di
 from whorl.lazily import dataclass
 from whorl.plugins import Plugins, formats, joined
 from whorl.source import Document, Mapping, Sequence
-from whorl.source.report import read_text
+from whorl.source.report import REPEATED, read_text
 from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def several_workflows(names: list[str], chosen: str, span: Span) -> SeveralWorkf
         message = f"there is no workflow {chosen!r} in this file, only {listed}"
     advice = did_you_mean(chosen, names) if chosen else ""
     advice = advice or f"choose one: --workflow {shlex.quote(names[0])}"
-    fault = Diagnostic("W026", message, span, "which one", advice)
+    fault = Diagnostic("W903", message, span, "which one", advice)
     return SeveralWorkflows([fault], tuple(names))
 
 
@@ -146,7 +146,7 @@ class _Library:
             document = parse(text, file)
             reader = self.reader_of(document)
         except InvalidWorkflow as fault:
-            if any(diagnostic.code != "W003" for diagnostic in fault.diagnostics):
+            if any(diagnostic.code != REPEATED for diagnostic in fault.diagnostics):
                 raise
             # Some dialects allow repeated keys, in some places.
             reader = self.reader_of(parse(text, file, lenient=True))
@@ -167,12 +167,12 @@ class _Library:
         if opened.path in self._open:
             message = f"workflow {opened.name!r} calls itself, directly or through others"
             advice = "repeat steps with `repeat`, which has limits"
-            raise InvalidWorkflow([Diagnostic("W017", message, span, "leads back", advice)])
+            raise InvalidWorkflow([Diagnostic("W011", message, span, "leads back", advice)])
         if len(self._open) > CALL_DEPTH_MAX or len(self._called) > CALLED_MAX:
             message = f"workflow {opened.name!r} makes too many calls: at most {CALLED_MAX} files, "
             message += f"{CALL_DEPTH_MAX} levels deep"
             advice = "put the steps into fewer files"
-            raise InvalidWorkflow([Diagnostic("W017", message, span, "too many calls", advice)])
+            raise InvalidWorkflow([Diagnostic("W002", message, span, "too many calls", advice)])
         if opened.path not in self._called:
             self._called[opened.path] = None
             reading = self.read(opened.text, opened.name, opened.path)

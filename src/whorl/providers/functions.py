@@ -136,20 +136,20 @@ class Tasks:
             why = f"a task needs a name, which {function!r:.80} does not have"
             raise UsageError(why, help=advice)
         if name in self._registered:
-            raise UsageError(f"task {name!r} is registered twice", code="W024")
+            raise UsageError(f"task {name!r} is registered twice", code="W012")
         self._registered[name] = Registered(function, pure)
 
     def include(self, others: Tasks | None) -> None:
         """Adds the functions of a workflow; one that was defined again replaces the old one.
 
-        Raises UsageError W024 where another function has its name.
+        Raises UsageError W012 where another function has its name.
         """
         for name, registered in (others._registered if others is not None else {}).items():
             known = self._registered.get(name)
             if known is not None and _origin(known.function) != _origin(registered.function):
                 advice = "name one of them: @whorl.step(name=...)"
                 why = f"two functions of the program are called {name!r}"
-                raise UsageError(why, help=advice, code="W024")
+                raise UsageError(why, help=advice, code="W012")
             self._registered[name] = registered
 
     def get(self, name: str) -> Registered | None:

@@ -85,12 +85,12 @@ class Providers:
         )
 
     def kind(self, name: str) -> TaskKind:
-        """Returns the kind of task of that name. Raises UsageError W022 with the nearest one."""
+        """Returns the kind of task of that name. Raises UsageError P114 with the nearest one."""
         if name not in self._kinds:
             if not self._plugins.has(name):
                 names = self._plugins.names()
                 near = did_you_mean(name, names) or f"known kinds: {', '.join(names)}"
-                raise UsageError(f"there is no task of kind {name!r}", help=near, code="W022")
+                raise UsageError(f"there is no task of kind {name!r}", help=near, code="P114")
             make = cast("Callable[[Context], TaskKind]", self._plugins.load(name))
             self._kinds[name] = make(self.context)
         return self._kinds[name]

@@ -27,6 +27,7 @@ from whorl.services.configuration.foreign import find_foreign, is_marked, marks
 from whorl.services.configuration.sources import Configuration, no_configuration, read_configuration
 from whorl.services.configuration.trust import CONFIG_NAME, VARIABLE, is_foreign
 from whorl.source.paths import find_link
+from whorl.source.report import FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -427,7 +428,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages", "dist", "build"})
 Stamp: TypeAlias = tuple[int, int]
 # A text that is not even YAML or JSON may be anything; it is listed where people keep workflows.
-_SYNTAX = frozenset({"W001", "W002", "W003"})
+_SYNTAX = frozenset({"W001", "W002"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,8 +510,9 @@ class Catalogue:
 
 def is_other(fault: InvalidWorkflow, name: str) -> bool:
     """Returns whether a file is probably not a workflow; W018: no dialect recognises it."""
-    codes = {diagnostic.code for diagnostic in fault.diagnostics}
-    return "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1)
+    is_broken = all(d.code in _SYNTAX or d.label.startswith(FIRST) for d in fault.diagnostics)
+    is_unknown = any(diagnostic.code == "W018" for diagnostic in fault.diagnostics)
+    return is_unknown or (is_broken and name.count("/") > 1)
 
 
 def candidates(root: str, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[tuple[str, Stamp]]:

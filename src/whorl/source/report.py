@@ -15,7 +15,8 @@ INTEGER_MIN = -(2**63)
 INTEGER_MAX = 2**63 - 1
 SYNTAX = "W001"
 LIMIT = "W002"
-REPEATED = "W003"
+REPEATED = "W012"
+FIRST = "first on line "
 Repeated = Literal["error", "warn", "keep"]
 _REPORTED_MAX = 50
 _KEY_SHOWN_MAX = 60
@@ -83,7 +84,7 @@ class Report:
         before, line = first.key.span.line, again.key.span.line
         where = f"on line {line}" if before == line else f"on line {before} and on line {line}"
         message = f"key {shown(again.name)} is written twice: {where}"
-        label, advice = f"first on line {before}", "remove or rename one of them"
+        label, advice = f"{FIRST}{before}", "remove or rename one of them"
         if repeated == "warn":
             advice = "the last one is used"
             self.add(Diagnostic(REPEATED, message, again.key.span, label, advice, "warning"))

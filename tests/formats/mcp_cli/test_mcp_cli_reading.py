@@ -177,7 +177,7 @@ def test_json_is_read_too_and_a_repeated_key_is_a_mistake() -> None:
 
     with pytest.raises(InvalidWorkflow) as caught:
         read_workflow(good.replace('"name": "n"', '"name": "n", "name": "m"'), "a.json")
-    assert [d.code for d in caught.value.diagnostics] == ["W003"]
+    assert [d.code for d in caught.value.diagnostics] == ["W012"]
 
 
 def test_a_run_must_be_given_what_loops_need() -> None:

@@ -82,7 +82,7 @@ WEIGHTS = "scoring: {context: quality, custom_weights: {accuracy.right: 1}}\n  m
     [
         ("max_loops: 5", "max_loops: 0", "W015", "a whole number from 1 to 1,000,000"),
         ("max_loops: 5", "max_loops: 5\n    min_loops: 6", "W007", "a whole number from 1 to 5"),
-        ("max_loops: 5", "max_loops: 5\n    high_priority_agents: [crtic]", "W010", "'crtic'"),
+        ("max_loops: 5", "max_loops: 5\n    high_priority_agents: [crtic]", "W005", "'crtic'"),
         ("max_loops: 5", "max_loops: 5\n    timeout: soon", "W007", "a time above 0"),
         ("{id: work,", "{id: work, agent: [polish],", "W004", "'agent'"),
         ("orchestrator: {id: work,", "agnets: []\norchestrator: {id: work,", "W004", "'agnets'"),
@@ -203,7 +203,7 @@ SCORED = """
         ("{type: pattern, json_path: a}", "W004", "no field 'json_path'", "json_path:"),
         ("{type: pattern}", "W006", "no 'patterns'", "{type: pattern}"),
         ("{type: agent_key, key: a}", "W006", "which agents", "{type: agent_key"),
-        ("{type: direct_key, agent: writre}", "W010", "no agent 'writre'", "writre"),
+        ("{type: direct_key, agent: writre}", "W005", "no agent 'writre'", "writre"),
         ("pattern", "W007", "must be a list of objects", "pattern]"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_name_that_is_nearly_right_is_told_where_it_stands(
         read(text)
 
     [found] = caught.value.diagnostics
-    assert (found.code, found.help) == ("W010", f"did you mean {near!r}?")
+    assert (found.code, found.help) == ("W005", f"did you mean {near!r}?")
     assert found.span is not None
     line = text.splitlines()[found.span.line - 1]
     assert line[found.span.column - 1 :].startswith(wrong)

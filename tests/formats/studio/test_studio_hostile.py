@@ -58,9 +58,9 @@ CANVASES = {
     "too many loops": (nested(101), "W002"),
     "dense edges": (dense(140), ""),
     "too many edges": (dense(150), "W002"),
-    "many routers": (routers(199), "W010"),
+    "many routers": (routers(199), "W005"),
     "a deep path": (chain(1, mode="jsonpath", template="$" + "[*]" * 5_000), "W008"),
-    "many pipes": (chain(1, mode="script", template="|".join(["first"] * 5_000)), "W020"),
+    "many pipes": (chain(1, mode="script", template="|".join(["first"] * 5_000)), "W005"),
     "a long command": (canvas([node("s", "shell_exec", command="'" * 99_999)], "in > s > out"), ""),
     "nested pipes": (chain(1, mode="script", template="(" * 50_000), "W005"),
 }

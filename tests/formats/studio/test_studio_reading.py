@@ -176,8 +176,8 @@ def test_a_tool_names_its_server_in_its_name_or_in_a_field() -> None:
     ("data", "code", "words"),
     [
         ({"toolName": "builtin__shell"}, "W023", "a command that is not in the file"),
-        ({"toolName": "builtin__shel"}, "W022", "is not built in, and no server"),
-        ({"toolName": "search"}, "W022", "is not built in, and no server"),
+        ({"toolName": "builtin__shel"}, "P114", "is not built in, and no server"),
+        ({"toolName": "search"}, "P114", "is not built in, and no server"),
         ({"toolName": "a__b", "approval": "alway"}, "W007", "must be one of auto, ask, always"),
         ({"serverName": "a"}, "W006", "lacks the field 'toolName'"),
     ],

@@ -76,8 +76,8 @@ def test_circles_and_long_chains_are_refused(tmp_path: Path) -> None:
         **files,
     )
 
-    for name in ("main.yaml", "self.yaml", "f0.yaml"):
-        assert [diagnostic.code for diagnostic in wrong(tmp_path, name)] == ["W017"]
+    for name, code in (("main.yaml", "W011"), ("self.yaml", "W011"), ("f0.yaml", "W002")):
+        assert [diagnostic.code for diagnostic in wrong(tmp_path, name)] == [code]
 
 
 def test_mistakes_of_called_files_are_reported_in_their_file(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ workflows:
         ("with: {text: a}", "with: {txet: a}", "W004", 2),
         (", with: {text: a}", "", "W006", 2),
         ("{{ text }}", "{{ txet }}", "W005", 6),
-        ('{ask: "{{ text }}"}', "{call: polish, with: {text: a}}", "W017", 2),
+        ('{ask: "{{ text }}"}', "{call: polish, with: {text: a}}", "W011", 2),
         ("polish:\n", "polish: 5\n  other:\n", "W007", 4),
     ],
 )

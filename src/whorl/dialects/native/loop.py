@@ -59,7 +59,7 @@ class Subject(forms.Form):
             return context.read_expression(scalar)
         message = f"'of' names {name!r}, but the loop has no such step"
         advice = suggest(name, steps)
-        context.report("W010", message, scalar.span, label="no step of the loop", help=advice)
+        context.report("W005", message, scalar.span, label="no step of the loop", help=advice)
         return ir.Constant(None)
 
     def print(self, context: Context, value: Any) -> Any:

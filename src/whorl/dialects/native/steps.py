@@ -142,7 +142,7 @@ class Jump(forms.OneOf):
         message = f"{at.owner} is not inside a loop that it could {at.field}"
         advice = "put it inside of a `repeat`, or use `stop` to end the run"
         span = context.places.node(context.around.path)
-        context.report("W010", message, span, label="no loop around it", help=advice)
+        context.report("W005", message, span, label="no loop around it", help=advice)
         return ""
 
     def write(self, context: Context, value: Any) -> Any:

@@ -247,7 +247,7 @@ def check_node(
     if not name:
         message = f"an edge lacks its {end!r}"
     advice = suggest(name, nodes) or advice
-    context.report("W010", message, span_of(edge, end), label="no such node", help=advice)
+    context.report("W005", message, span_of(edge, end), label="no such node", help=advice)
     return False
 
 

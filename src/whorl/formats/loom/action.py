@@ -98,7 +98,7 @@ def _run_after(
             # A run begins when its trigger has succeeded.
             message = f"{name!r} never runs: it waits for a failure of the trigger {entry.name!r}"
             label, advice = "has always succeeded", "write Succeeded, or leave it out"
-            context.report("W010", message, span, label=label, help=advice)
+            context.report("W005", message, span, label=label, help=advice)
     return tuple(waits)
 
 

@@ -202,7 +202,7 @@ def _read_needs(context: FileContext, item: Item, items: dict[str, Item]) -> set
             problem = f"needs {name[:60]!r}, which is not a step or loop of this file"
             advice = did_you_mean(name, items) or "remove it"
             message = f"{item.words} {problem}"
-            context.report("W010", message, scalar.span, label="not there", help=advice)
+            context.report("W005", message, scalar.span, label="not there", help=advice)
     return names.keys() & items.keys()
 
 

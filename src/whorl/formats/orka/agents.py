@@ -367,7 +367,7 @@ class Section:
             message = f"there is no agent {scalar.text[:60]!r}"
             advice = did_you_mean(scalar.text, names)
             advice = advice or f"agents: {', '.join(names[:20]) or 'none'}"
-            self.context.report("W010", message, scalar.span, label="unknown agent", help=advice)
+            self.context.report("W005", message, scalar.span, label="unknown agent", help=advice)
         return is_agent
 
     def check_named(self, agent: Agent, field: str, name: str) -> bool:
@@ -376,7 +376,7 @@ class Section:
         if name not in names:
             message = f"{field!r} names {name[:60]!r}, but there is no such agent"
             advice = did_you_mean(name, names) or f"write {field}: AGENT"
-            agent.report("W010", message, field, advice=advice, label="unknown agent")
+            agent.report("W005", message, field, advice=advice, label="unknown agent")
         return name in names
 
     def named_in(self, value: Value) -> list[str]:

@@ -222,7 +222,7 @@ class _BlockReader:
         problem = f"there is no fork {name!r}" if name else "there is no fork before this"
         message = f"join {agent.id!r} waits for a fork, but {problem}"
         advice = did_you_mean(name, forks) or f"forks: {', '.join(forks) or 'none'}"
-        agent.report("W010", message, "group", advice=advice)
+        agent.report("W005", message, "group", advice=advice)
         return ir.Constant(None)
 
     def _read_router(self, agent: Agent) -> ir.Node:

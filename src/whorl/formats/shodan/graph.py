@@ -336,7 +336,7 @@ def _check_holders(context: Findings, graph: Graph) -> None:
             )
             loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
             advice = suggest(node.holder, loops)
-            context.report("W010", message, node.span, label="no such loop", help=advice)
+            context.report("W005", message, node.span, label="no such loop", help=advice)
         if holder is None or node.id in around or holder.type != "loop":
             graph.nodes[node.id] = replace(node, holder="")
 
@@ -375,5 +375,5 @@ def _read_handle(context: Findings, item: Mapping, name: str, usual: str) -> Han
         return cast("Handle", (kind, rest, side))
     advice = "write output:PORT, input:PORT, input:PORT:internal, dock:SLOT:prev, ..."
     message = f"{written[:60]!r} is not a handle"
-    context.report("W010", message, span_of(item, name), label="no handle", help=advice)
+    context.report("W005", message, span_of(item, name), label="no handle", help=advice)
     return None

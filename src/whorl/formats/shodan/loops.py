@@ -125,7 +125,7 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
     if node is None or node.is_interface or not port:
         message = f"{field!r} compares the output {name[:60]!r}, but there is no such node inside"
         advice = suggest(node_name, [node.id for node in inner.members]) or "write NODE.OUTPUT"
-        inner.context.report("W010", message, span, label="no such output", help=advice)
+        inner.context.report("W005", message, span, label="no such output", help=advice)
         return None
     inner.expect(node, "output", port, span)
     sign = word_of(inner.context, written, "operator", OPERATORS, "==")
@@ -173,7 +173,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         message += "which it does not have"
         advice = suggest(items, inputs) or "add an input of the type json"
         span = span_of(options, "items")
-        context.report("W010", message, span, label="no such input", help=advice)
+        context.report("W005", message, span, label="no such input", help=advice)
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
     inner.held = level.free_name(f"{node.id}.inputs")
     inner.inputs = dict.fromkeys(inputs, inner.held)
@@ -293,7 +293,7 @@ def _inner_node(inner: Level, where: Mapping) -> GraphNode | None:
         return node
     message = f"loop {inner.owner.id!r} has no node {name[:60]!r} inside"
     span, advice = span_of(where, "node"), suggest(name, [member.id for member in inner.members])
-    inner.context.report("W010", message, span, label="no such node", help=advice)
+    inner.context.report("W005", message, span, label="no such node", help=advice)
     return None
 
 
@@ -404,7 +404,7 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
             advice = suggest(port.name, outputs)
             advice = advice or "add it to outputMappings, or connect an inner output to it"
             message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} comes from nowhere"
-            inner.context.report("W010", message, port.span, label="no source", help=advice)
+            inner.context.report("W005", message, port.span, label="no source", help=advice)
     return outputs
 
 

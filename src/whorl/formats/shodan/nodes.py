@@ -170,7 +170,7 @@ def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
     message = f"{{{{ {content[:60]} }}}} in {node.id!r} has no meaning here"
     if near or (is_strange and is_input and node.inputs):
         advice = f"did you mean {near!r}?" if near else suggest(name, known)
-        context.report("W010", message, place.span, label="unknown name", help=advice)
+        context.report("W005", message, place.span, label="unknown name", help=advice)
         return
     advice = suggest(name, known) or "name an input, or a node before it"
     message += ", and stays as written"
@@ -405,7 +405,7 @@ def _check_session(level: Level, node: GraphNode, runner: str) -> None:
         message = f"agent {node.id!r} continues a session, but runner {runner!r} cannot"
         advice = "use claude-code, codex or openai, or leave sessionId unconnected"
         span = span_of(node.fields, "runner")
-        level.context.report("W022", message, span, label="keeps no sessions", help=advice)
+        level.context.report("W007", message, span, label="keeps no sessions", help=advice)
 
 
 NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {

@@ -67,7 +67,7 @@ def _check(reference: Reference, names: Names) -> None:
         advice = suggest(name, names or ()) or "declare it there, or leave it out"
         label, severity = f"no such {kind}", reference.severity
         report = reference.level.context.report
-        report("W010", message, reference.span, label=label, help=advice, severity=severity)
+        report("W005", message, reference.span, label=label, help=advice, severity=severity)
 
 
 def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:

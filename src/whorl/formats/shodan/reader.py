@@ -306,7 +306,7 @@ def _own_graph(level: Level, node: GraphNode) -> Graph | None:
     if opened.file in (context.file, *(span.file for span in around if span)):
         message = f"loop {node.id!r} contains the file that it is in"
         advice = "put the inner workflow into a file of its own"
-        context.report("W017", message, written.span, label="leads back", help=advice)
+        context.report("W011", message, written.span, label="leads back", help=advice)
         return None
     if not isinstance(opened.root, Mapping):
         context.report("W007", f"{opened.file!r} does not contain a workflow", written.span)
@@ -347,11 +347,11 @@ def _inline(context: GraphContext, node: GraphNode) -> str:
     if name not in context.components:
         message = f"component {node.id!r} refers to {name[:60]!r}, which is not in 'components'"
         advice = suggest(name, context.components) or "add it under 'components'"
-        context.report("W010", message, span, label="no such component", help=advice)
+        context.report("W005", message, span, label="no such component", help=advice)
     elif key in context.opened:
         message = f"component {name!r} contains itself, directly or through others"
         advice = "repeat nodes with a loop, which has limits"
-        context.report("W017", message, span, label="leads back", help=advice)
+        context.report("W011", message, span, label="leads back", help=advice)
     elif key not in context.workflows:
         context.opened.append(key)
         context.workflows[key] = _read_workflow(context, context.components[name], name)

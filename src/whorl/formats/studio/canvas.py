@@ -245,10 +245,10 @@ def _check_handle(context: ReadContext, edge: Mapping, node: CanvasNode, end: st
     known = sorted({*node.branches, *handles, usual})
     message, advice = f"{node} has no handle {handle[:60]!r}", suggest(handle, known)
     if node.type == "router" or did_you_mean(handle, known):
-        context.report("W010", message, span, label="no such handle", help=advice)
+        context.report("W005", message, span, label="no such handle", help=advice)
     elif end == "source":
         message += ": the edge carries all of its result"
-        context.warn("W010", message, span, label="no such handle", help=advice)
+        context.warn("W005", message, span, label="no such handle", help=advice)
 
 
 def check_canvas(context: ReadContext, canvas: Canvas) -> None:
@@ -524,12 +524,12 @@ def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kind: str) -> 
             listed = ", ".join(map(repr, ends))
             message = f"{node} leads to {len(ends)} nodes of the type {closing!r}: {listed}"
             advice = f"a {kind} has exactly one {closing}: lead all paths to the same one"
-        context.report("W010", message, span, label=label, help=advice)
+        context.report("W005", message, span, label=label, help=advice)
     for node in canvas.of_type(closing):
         if node.id not in regions.by_end and not is_faulty:
             message = f"{node} has no {kind} before it"
             advice = f"add a node of the type {kind!r} before it, or remove it"
-            context.report("W010", message, node.span, label=f"no {kind}", help=advice)
+            context.report("W005", message, node.span, label=f"no {kind}", help=advice)
 
 
 def _is_after_end(edge: Edge, start: str) -> bool:
@@ -563,7 +563,7 @@ def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
     if not body:
         message = f"{region} has an empty body: nothing lies between it and {end!r}"
         advice = f"put the nodes that are to be repeated between {start.id!r} and {end!r}"
-        context.report("W010", message, start.span, label="empty body", help=advice)
+        context.report("W005", message, start.span, label="empty body", help=advice)
     if not is_evaluated(start):
         return body
     # The nodes that only the continue branch of a router of the body reaches.
@@ -597,7 +597,7 @@ def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
             advice = f"put all of it, with {inner.end!r}, before {outer.end!r}, or all of it "
             advice += "outside"
             span = canvas.nodes[inner.start].span
-            context.report("W010", message, span, label="they overlap", help=advice)
+            context.report("W005", message, span, label="they overlap", help=advice)
         for name in (*inner.body, inner.end):
             regions.around.setdefault(name, inner)
 
@@ -608,7 +608,7 @@ def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, regio
         if node.type == "output":
             message, label = f"{node} stands inside of {region}", "never reached from outside"
             advice = f"put it behind {region.end!r}"
-            context.report("W010", message, node.span, label=label, help=advice)
+            context.report("W005", message, node.span, label=label, help=advice)
         for edge in canvas.outgoing[node.id]:
             is_inside = edge.target == region.end or edge.target in region.body
             if is_inside or regions.level(node.id) is not region:
@@ -616,7 +616,7 @@ def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, regio
             message = f"the edge from {node.id!r} to {edge.target!r} leaves {region} without "
             message += f"passing {region.end!r}"
             advice = f"lead it through {region.end!r}"
-            context.report("W010", message, edge.span, label="leaves the body", help=advice)
+            context.report("W005", message, edge.span, label="leaves the body", help=advice)
 
 
 def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dict[str, str]:
@@ -639,5 +639,5 @@ def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dic
         message += f"branches 'done' and 'continue', and no others; there is {listed or 'none'}"
         advice = "give one router of its body these branches, and others to the others"
         span = (deciding or [loop])[-1].span
-        context.report("W010", message, span, label="which one decides?", help=advice)
+        context.report("W005", message, span, label="which one decides?", help=advice)
     return deciders

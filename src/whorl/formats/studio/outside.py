@@ -249,7 +249,7 @@ def _tool_task(node: NodeReader, server: str, tool: str, given: str) -> ir.Task:
     message = f"{node.owner} uses {tool!r}, which is not built in, and no server is named for it"
     advice = f'name its server, or add {tool} = "python:MODULE:FUNCTION" to [tasks] of whorl.toml'
     advice = did_you_mean(tool, _TOOLS) or advice
-    node.context.warn("W022", message, node.span("toolName"), label="needs a task", help=advice)
+    node.context.warn("P114", message, node.span("toolName"), label="needs a task", help=advice)
     return node.task("use", {"task": tool, "with": expression(given)})
 
 

@@ -85,7 +85,7 @@ def read_provided(node: NodeReader) -> list[ir.Node]:
     kind = node.node.type
     message = f"{node.owner} needs a task of the name {kind!r}, which {_PROVIDED[kind]}"
     advice = f'add {kind} = "python:MODULE:FUNCTION" (or a URL) to [tasks] of whorl.toml'
-    node.context.warn("W022", message, node.place, label="needs a task", help=advice)
+    node.context.warn("P114", message, node.place, label="needs a task", help=advice)
     given: dict[str, ir.Value] = {
         entry.name: node.tree(entry.value)
         for entry in node.fields
@@ -357,7 +357,7 @@ def _feedback(scope: Scope, region: Region) -> tuple[str, str]:
         listed = ", ".join(repr(name) for name in canvas.nodes if name in ends)
         message = f"the continue path of router {router!r} has {len(ends)} ends: {listed}"
         label, advice = "which of them is fed back?", "lead them together into one transform"
-        scope.context.report("W010", message, canvas.nodes[router].span, label=label, help=advice)
+        scope.context.report("W005", message, canvas.nodes[router].span, label=label, help=advice)
     last, value = min(ends, default=router), field_of(router, "value")
     if last == router:
         return value, router

@@ -164,7 +164,7 @@ class NodeReader(Fields):
             script = read_script(place.content)
         except LanguageError as fault:
             span = place.scalar.locate(place.offset + (fault.offset or 0))
-            self._tell("W020", str(fault), span, fault.help, stays=stays)
+            self._tell("W005", str(fault), span, fault.help, stays=stays)
             return None
         source = bare
         if script.reference or not bare:

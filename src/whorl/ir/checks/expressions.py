@@ -38,9 +38,9 @@ _PARTS: Final = regex(r"[;&|\n({]|\b(?:then|do|else)\b")
 
 
 def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
-    """Checks that every expression parses (W008) and uses functions that exist (W020).
+    """Checks that every expression parses (W008), and that every name in it is known (W005).
 
-    Every name in it must be known at its place, and so must its members (W005).
+    Names are functions, values at its place, and their members.
     """
     for use in uses_in(subject.workflow):
         try:
@@ -49,7 +49,7 @@ def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
             unknown = _UNKNOWN.match(fault.message)
             # The whole name is marked, where the message is about one.
             length = len(unknown[1]) if unknown and unknown[1] else 1
-            code = "W020" if unknown or " is not available" in fault.message else "W008"
+            code = "W005" if unknown or " is not available" in fault.message else "W008"
             span = _span(subject, use, fault.offset, length)
             yield Diagnostic(code, fault.message, span, "here", fault.help)
             continue

@@ -57,7 +57,7 @@ def check_unique(
 
 
 def check_order(subject: Subject) -> Iterator[Diagnostic]:
-    """Checks that `after` names nodes of the same block (W010)."""
+    """Checks that `after` names nodes of the same block (W005)."""
     for path, block in blocks_in(subject.workflow.body):
         names = {node.name for node in block.nodes}
         for node in block.nodes:
@@ -65,7 +65,7 @@ def check_order(subject: Subject) -> Iterator[Diagnostic]:
                 if after.node in names:
                     continue
                 yield Diagnostic(
-                    "W010",
+                    "W005",
                     f"{node.name!r} waits for {after.node[:60]!r}, which is not in the same block",
                     subject.places.part(after) or subject.places.node(node_path(path, node.name)),
                     "unknown step",
@@ -109,12 +109,12 @@ def _circle(block: nodes.Block) -> list[str]:
 def check_jumps(
     subject: Subject, block: nodes.Block | None = None, path: str = "", loops: tuple[str, ...] = ()
 ) -> Iterator[Diagnostic]:
-    """Checks that `break` and `continue` name a loop around them (W010)."""
+    """Checks that `break` and `continue` name a loop around them (W005)."""
     for node in (block or subject.workflow.body).nodes:
         at = node_path(path, node.name)
         if isinstance(node, nodes.Break | nodes.Continue) and node.loop and node.loop not in loops:
             yield Diagnostic(
-                "W010",
+                "W005",
                 f"{node.name!r} names {node.loop[:60]!r}, which is not a loop around it",
                 subject.places.node(at),
                 "no such loop",
@@ -126,7 +126,7 @@ def check_jumps(
 
 
 def check_branches(subject: Subject) -> Iterator[Diagnostic]:
-    """Checks that a branch condition names a branch of its loop's body and its case (W010)."""
+    """Checks that a branch condition names a branch of its loop's body and its case (W005)."""
     for _, loop, condition, span in subject.conditions():
         if not isinstance(condition, BranchTaken):
             continue
@@ -136,18 +136,18 @@ def check_branches(subject: Subject) -> Iterator[Diagnostic]:
         if branch is None:
             message = f"{condition.node[:60]!r} is not a branch of the loop"
             advice = suggest(condition.node, branches) or "name a step with `choose` or `if`"
-            yield Diagnostic("W010", message, span, "no such branch", advice)
+            yield Diagnostic("W005", message, span, "no such branch", advice)
             continue
         cases = (*branch.cases, *((branch.default,) if branch.default else ()))
         names = [case.name for case in cases]
         if condition.name not in names:
             message = f"{condition.node!r} has no case {condition.name[:60]!r}"
             advice = suggest(condition.name, names)
-            yield Diagnostic("W010", message, span, "no such case", advice)
+            yield Diagnostic("W005", message, span, "no such case", advice)
 
 
 def check_calls(subject: Subject) -> Iterator[Diagnostic]:
-    """Checks that calls name existing workflows and no workflow calls itself (W017).
+    """Checks that calls name existing workflows (W005) and no workflow calls itself (W011).
 
     A called workflow also has no trigger that may start no run or several (W030). An empty key was
     reported by its reader.
@@ -160,11 +160,11 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
         if node.workflow not in called:
             advice = suggest(node.workflow, called)
             yield Diagnostic(
-                "W017", f"{calls}which does not exist", span, "unknown workflow", advice
+                "W005", f"{calls}which does not exist", span, "unknown workflow", advice
             )
         elif _leads_back(node.workflow, called):
             advice = "repeat steps with a loop, which has limits"
-            yield Diagnostic("W017", f"{calls}which calls itself", span, "leads back", advice)
+            yield Diagnostic("W011", f"{calls}which calls itself", span, "leads back", advice)
         elif (trigger := called[node.workflow].trigger) is not None and trigger.has_rules:
             message = f"{calls}whose trigger {trigger.name!r} may start no run or several runs"
             advice = "remove these rules from the called workflow, and decide before the call"
@@ -184,10 +184,10 @@ def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:
 
 
 def check_sessions(subject: Subject) -> Iterator[Diagnostic]:
-    """Checks that a step can continue its session, and is the one that began it (W022)."""
+    """Checks that a step can continue its session, and is the one that began it (W007)."""
     for at, words, advice in session_faults(subject.workflow.body):
         message = f"{at.rpartition('/')[2]!r} {words}"
-        yield Diagnostic("W022", message, subject.places.node(at), "cannot go on", advice)
+        yield Diagnostic("W007", message, subject.places.node(at), "cannot go on", advice)
 
 
 def session_faults(

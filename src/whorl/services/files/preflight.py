@@ -200,7 +200,7 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
     kinds = {name: agent.kind for name, agent in agents_of(settings).items()}
     for _, part in workflows_of(workflow):
         for path, words, _ in session_faults(part.body, kinds):
-            yield Unknown(path, "W022", words, "a session that can go on")
+            yield Unknown(path, "W007", words, "a session that can go on")
     for path, task in tasks_of(workflow):
         for program in missing_programs(task, settings) if is_local else ():
             words = f"starts the program {program!r}, which is not installed here"

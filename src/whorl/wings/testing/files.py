@@ -167,7 +167,7 @@ def _check_expected(mocks: Mocks, expect: dict[str, Any], path: Place) -> None:
                 continue
             if not any(isinstance(step.node, Loop) for step in meant_by(key, mocks.steps)):
                 message = f"{text!r} is not a loop"
-                mocks.mistakes.append(Mistake(place, "W010", message, is_key=True))
+                mocks.mistakes.append(Mistake(place, "W005", message, is_key=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,7 +278,7 @@ class Mocks:
             return key
         message = f"{text!r} is not a step of workflow {self.workflow.name!r}"
         advice = advice_for(key, self.steps)
-        self.mistakes.append(Mistake(path, "W010", message, advice, is_key=True))
+        self.mistakes.append(Mistake(path, "W005", message, advice, is_key=True))
         return None
 
     def _add(self, key: Key, value: Any, path: Path) -> None:
@@ -400,7 +400,7 @@ def _unfit(mock: Mock) -> Iterator[Mistake]:
         if type(node) in _STEERING:
             message = f"{node.name!r} {_STEERING[type(node)]}, which a mock cannot do"
             yield Mistake(
-                mock.path, "W010", message, "remove the mock: the step makes no call", True
+                mock.path, "W005", message, "remove the mock: the step makes no call", True
             )
         elif isinstance(node, ir.Gate):
             yield from _unfit_decisions(mock, node)

@@ -80,7 +80,7 @@ class Flow:
             raise UsageError(
                 f"two functions of the workflow are called {task.name!r}",
                 help="name one of them: @whorl.step(name=...)",
-                code="W024",
+                code="W012",
             )
 
     def unused(self, wish: str) -> str:
