@@ -338,8 +338,8 @@ def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -
     assert whorl(f"runs cost last --at {place}[1] --json").json["total"]["calls"] == 2
     whorl(f"diff last 1 2 --at {place}").prints("score 0.41 → 0.63", "iteration 1")
     for wrong in ("why last --at all[99]/polish", "runs cost last --at all[99]/polish"):
-        whorl(wrong).ends(2, "error[W907]")
-    whorl("runs cost last --at elsewhere").ends(2, "error[W907]")
+        whorl(wrong).ends(2, "error[W902]")
+    whorl("runs cost last --at elsewhere").ends(2, "error[W902]")
 
     row = whorl("ls --json").json[0]
     assert row["loop"].startswith("all[")

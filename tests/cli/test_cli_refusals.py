@@ -74,23 +74,23 @@ server token rotte | no command 'rotte'; did you mean 'rotate'? | `whorl server 
 project tools acept | no command 'acept'; did you mean 'accept'? | `whorl project tools --help`
 """,
     "run polish.yaml 'a haiku'": """
-show last/polish[2]/wriet | error[W907] | nothing happened at
+show last/polish[2]/wriet | error[W902] | nothing happened at
 show last/polsh[1]/write | did you mean 'polish[1]/write'?
-show last/polish[31] | error[W907] | 'polish' has 3 iterations
-show last/polish[31]/write | error[W907] | 'polish' has 3 iterations
+show last/polish[31] | error[W902] | 'polish' has 3 iterations
+show last/polish[31]/write | error[W902] | 'polish' has 3 iterations
 diff 1 | which two iterations
 diff last one 2 | 'one' is not the number
-diff 1 7 | error[W907] | has no finished iteration 7; it has 3
-diff 1 2 --at pome | error[W907] | has no loop 'pome'
+diff 1 7 | error[W902] | has no finished iteration 7; it has 3
+diff 1 2 --at pome | error[W902] | has no loop 'pome'
 diff 1 2 --at polsh | did you mean 'polish'?
 diff 1 2 --step wirte | did you mean 'write'?
 diff RUN 1 1 --with nobody | error[W902]
 continue last | --iterations N
-continue last -n 1 --at pome | error[W907] | has no loop 'pome'
+continue last -n 1 --at pome | error[W902] | has no loop 'pome'
 continue last -n 1 --at polsh | did you mean 'polish'?
-accept last --iteration 9 | error[W907] | has no iteration 9 | it has 1, 2, 3
-fork last --at pome[1] | error[W907] | there are: polish
-fork last --at polish[9] | error[W907] | say which iteration of 'polish' to redo
+accept last --iteration 9 | error[W902] | has no iteration 9 | it has 1, 2, 3
+fork last --at pome[1] | error[W902] | there are: polish
+fork last --at polish[9] | error[W902] | say which iteration of 'polish' to redo
 fork last --at polish | say which iteration
 fork last --at polish[2] --set hnt=x | did you mean 'hint'?
 fork last --at polish[2] --events-as dialect | no event names of its own
@@ -106,7 +106,7 @@ project prune --older-than ' 5 ' | 30d
 project prune --older-than 1.5 | 30d
 project prune --older-than soon | write 30d
 """,
-    "run gated.yaml": "continue last -n 1 | error[W907] | has no loop",
+    "run gated.yaml": "continue last -n 1 | error[W902] | has no loop",
 }
 
 

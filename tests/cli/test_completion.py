@@ -77,7 +77,7 @@ def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whor
         "whorl run pol": "files",
         "whorl show last/polish[1]/w": "last/polish[1]/write",
         "whorl server schedule rm --sto": "--store",
-        "whorl help W90": "W900 W901 W902 W903 W904 W905 W906 W907 W908 W909",
+        "whorl help W90": "W900 W901 W902 W903 W904 W905 W906 W908 W909",
         "whorl run polish.yaml -i ": "task=",
         "whorl run polish.yaml --input ta": "task=",
         "whorl run none.yaml -i ": "",

@@ -161,7 +161,7 @@ def test_accept_takes_an_iteration_once(client: Client) -> None:
     assert statuses == ONCE
     assert found["result"]["outputs"]["draft"] == "draft two"
     assert found["exit_reason"] == "accepted"
-    assert client.post(f"/runs/{run}/accept", {"iteration": 9}, 409)["error"]["code"] == "W907"
+    assert client.post(f"/runs/{run}/accept", {"iteration": 9}, 409)["error"]["code"] == "W902"
 
 
 def test_a_fork_has_another_prompt_and_another_model(client: Client) -> None:

@@ -97,7 +97,7 @@ def _checked_edits(gate: Gate, value: Json) -> Json:
     for name in value:
         if name not in known:
             hint = did_you_mean(name, known) or f"there are: {some(known)}"
-            raise UsageError(f"{gate.place!r} has no result {name!r}", help=hint, code="W907")
+            raise UsageError(f"{gate.place!r} has no result {name!r}", help=hint, code="W902")
     return value
 
 
@@ -173,7 +173,7 @@ def accepted(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
         done = sorted({row.number for row in rows if row.status == "succeeded"})
         numbers = ", ".join(map(str, done)) or "none"
         words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
-        raise UsageError(words, code="W907")
+        raise UsageError(words, code="W902")
     body = {"at": loop, "iteration": number, **result}
     if went_past(frame):
         body["explored"] = True
@@ -197,7 +197,7 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
     answered = _decided_last(store, run, at)
     if gates:
         words = answered or f"no question is open at {at!r}"
-        code = "W905" if answered else "W907"
+        code = "W905" if answered else "W902"
         near = "" if answered else did_you_mean(at, [gate.place for gate in gates])
         raise UsageError(words, help=near or f"open now: {places}", code=code)
     state = answered or f"it {results.status_words(store.run(run).status)}"
@@ -270,14 +270,14 @@ def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Wo
     asking = {p: n for p, n in walk(workflow.body) if isinstance(n, Task) and n.kind == "ask"}
     everywhere = steps.get("", {})
     if everywhere and not any(task.kind == "ask" for _, task in tasks_of(workflow)):
-        raise UsageError(f"no step of {workflow.name!r} asks a model", code="W907")
+        raise UsageError(f"no step of {workflow.name!r} asks a model", code="W902")
     own: dict[int, Mapping[str, str]] = {}
     for name, fields in ((name, fields) for name, fields in steps.items() if name):
         found = [node for path, node in asking.items() if name in (path, node.name)]
         if len(found) != 1:
             advice = did_you_mean(name, asking) or f"there are: {some(asking)}"
             words = f"{name!r} does not name one step that asks a model"
-            raise UsageError(words, help=advice, code="W907")
+            raise UsageError(words, help=advice, code="W902")
         own[id(found[0])] = {**own.get(id(found[0]), {}), **fields}
 
     def change(node: Node) -> Node:
@@ -375,5 +375,5 @@ def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]
     if number is None or not 1 <= number <= begun:
         words = f"say which iteration of {loop!r} to redo; it has begun "
         words += plural(begun, "iteration")
-        raise UsageError(words, help=f"for example --at '{loop}[1]'", code="W907")
+        raise UsageError(words, help=f"for example --at '{loop}[1]'", code="W902")
     return loop, number

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("whorl.http")
 
-_STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W907": 404, "W908": 403, "W909": 403}
+_STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W908": 403, "W909": 403}
 _STATUSES |= {"R902": 409, "C110": 409, "C111": 403, "C112": 403, "C113": 409}
 _WORDS = {404: "there is nothing at this address", 405: "this address has no such method"}
 _FINDINGS_MAX = 20
@@ -54,11 +54,12 @@ class Refusal(Exception):
 
 
 # Codes that say more than that a request does not fit a run; so do all of providers.
-_KEPT = frozenset({"W902", "W903", "W907", "W908", "W909", "R110"})
+_KEPT = frozenset({"W902", "W903", "W908", "W909", "R110"})
 
 
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
-    status = {"W902": 404, "W908": 403, "W909": 403}.get(fault.code, 409)
+    # The run itself is known here, so that W902 is about a place in it.
+    status = {"W908": 403, "W909": 403}.get(fault.code, 409)
     is_kept = fault.code in _KEPT or fault.code.startswith("P")
     code = fault.code if is_kept else "W905"
     return Refusal(status, code, str(fault), fault.help or advice("W905", fault.facts, run))

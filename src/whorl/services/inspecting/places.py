@@ -96,7 +96,7 @@ def some(places: Collection[str]) -> str:
 def one_meant(
     run: RunId, what: str, wanted: str, meant: Collection[str], known: Collection[str]
 ) -> str:
-    """Returns the only matching place; raises UsageError W907 for none, W903 for several."""
+    """Returns the only matching place; raises UsageError W902 for none, W903 for several."""
     if len(meant) == 1:
         return next(iter(meant))
     if meant:
@@ -104,21 +104,21 @@ def one_meant(
         raise UsageError(words, help="say which with --at", code="W903")
     hint = did_you_mean(wanted, known) or f"there are: {some(known)}"
     words = f"run {run} has no {what} {wanted!r}" if wanted else f"run {run} has no {what}"
-    raise UsageError(words, help=hint, code="W907")
+    raise UsageError(words, help=hint, code="W902")
 
 
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     words = f"nothing happened at {address!r} in run {run}"
     if like := places_like(store, run, address):
-        return UsageError(words, help=f"there is {some(like)}", code="W907")
+        return UsageError(words, help=f"there is {some(like)}", code="W902")
     loops = {row.address: row.iterations for row in store.loops(run)}
     loop, number = loop_around(address, loops)
     if number is not None and number > loops[loop]:
         hint = f"{loop!r} has {plural(loops[loop], 'iteration')}"
-        return UsageError(words, help=hint, code="W907")
+        return UsageError(words, help=hint, code="W902")
     addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
     hint = did_you_mean(address, [text for text in addresses if text])
-    return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")
+    return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W902")
 
 
 # Iterations of a loop and attempts at a step: which one is meant, and what came of it.
@@ -145,7 +145,7 @@ def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> Ite
     if not same:
         last = store.newest_iterations(run, loop, 1)
         had = f"it has {last[-1].number}" if last else "it has none"
-        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W907")
+        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W902")
     return same[-1]
 
 
@@ -248,7 +248,7 @@ def costs_of(
 ) -> Costs:
     """Returns the usage of a run, or of all, since the full hour of a time; or only `at` a place.
 
-    An address without numbers matches all iterations. Raises UsageError W907.
+    An address without numbers matches all iterations. Raises UsageError W902.
     """
     sums: dict[str, Spent] = {}
     if by in KEPT and not at:
@@ -257,7 +257,9 @@ def costs_of(
     else:
         read = [run] if run else _newest(store, since, with_tries)
         add = partial(_add_charges, store, sums=sums, by=by, at=at, since=since)
-        runs, folded = sum(is_charged for _, is_charged in each_left(read, add)), len(read)
+        # An unknown place of one run is an error; a run that was deleted meanwhile is left out.
+        charged = [(run, add(run))] if run else each_left(read, add)
+        runs, folded = sum(is_charged for _, is_charged in charged), len(read)
     lines = [_line(by, name, spent) for name, spent in sums.items() if spent.calls]
     if by == "day":
         lines.sort(key=lambda line: line.name)

@@ -87,11 +87,11 @@ def checked_start(reading: Reading, providers: Providers, start: Start) -> tuple
 
 
 def inputs_of(trigger: Trigger, call: Call) -> Values:
-    """Returns the inputs of a run from a call. Raises UsageError W907 if it does not fit."""
+    """Returns the inputs of a run from a call. Raises UsageError W902 if it does not fit."""
     parameters = _matched(trigger.path, call.path)
     if parameters is None:
         words = f"trigger {trigger.name!r} is called at {trigger.path or 'no path'!r}"
-        raise UsageError(f"{words}, not at {call.path[:80]!r}", code="W907")
+        raise UsageError(f"{words}, not at {call.path[:80]!r}", code="W902")
     parts: dict[str, Json] = {"body": call.body, "headers": call.headers, "queries": call.queries}
     parts["path"] = parameters
     return {name: parts[part] for part, name in trigger.gives if parts.get(part) is not None}

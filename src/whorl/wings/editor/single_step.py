@@ -171,7 +171,7 @@ def _given_by(journal: Journal, source: Source | None, at: str) -> dict[str, Jso
     machine = moment(journal, source.run, address)
     if machine is None:
         words = f"run {source.run} has no iteration {address[:120]!r}"
-        raise UsageError(words, help="`whorl show` lists the iterations of a run", code="W907")
+        raise UsageError(words, help="`whorl show` lists the iterations of a run", code="W902")
     frame = next(f for f in machine.loop_frames.values() if f["address"] == source.loop)
     known: dict[str, Json] = {}
     scope: str | None = frame["inner"]
