@@ -186,7 +186,7 @@ def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: s
         assert "before all trials have ended" in told
     else:
         told = whorl("experiment", "what-if", FILE, "--at-most", "2").stderr
-        assert "error[X116]: no run of experiment 'guess' has ended yet: the budget" in told
+        assert "error[R103]: no run of experiment 'guess' has ended yet: the budget" in told
     assert runs_to_the_end(advised(told))
 
 

@@ -193,7 +193,7 @@ def test_where_the_outside_failed_all_trials_that_is_said() -> None:
     for words in (("experiment", "what-if", FILE), report):
         asked = whorl(*words)
         assert asked.exit_code == 2
-        assert "error[X113]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
+        assert "error[P104]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
         assert "because of the provider (P104)" in asked.stderr
         assert "404" in asked.stderr
     Path("whorl.toml").write_text(CONFIG)
@@ -241,7 +241,7 @@ def test_a_step_behind_the_loop_that_fails_fails_under_the_rules_that_reach_it()
     assert real["short"]["failed"] == {"R104": 12}
     assert (grades[1], grades[2]) == (real["short"]["grade"]["value"], pytest.approx(0.2))
     assert real["base"]["grade"]["value"] == pytest.approx(0.2)
-    assert "error[X114]" in left_out
+    assert "error[X115]" in left_out
 
 
 @pytest.mark.slow

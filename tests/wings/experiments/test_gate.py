@@ -51,7 +51,7 @@ def test_a_baseline_of_other_cases_is_an_error_before_anything_runs() -> None:
     done = whorl("experiment", "gate", FILE, "--against", "baseline.json")
 
     assert done.exit_code == 2
-    assert "X115" in done.stderr
+    assert "X114" in done.stderr
     assert "no case of 'guess' is in 'baseline.json'" in done.stderr
     assert "its cases: x" in done.stderr
     assert not Path(".whorl/whorl.db").exists()
@@ -79,7 +79,7 @@ def test_grades_are_compared_with_those_of_the_same_grader() -> None:
     assert "nothing has changed: these are the same runs" in same.stdout
     for file, refused in zip(("other.experiment.yaml", "baseline.json"), others, strict=True):
         assert refused.exit_code == 2
-        assert "X115" in refused.stderr
+        assert "X113" in refused.stderr
         assert f"'{file}' was graded by another grader than 'guess' has" in refused.stderr
     assert lower.exit_code == 1
     assert "the grade is worse by 0.10" in lower.stdout

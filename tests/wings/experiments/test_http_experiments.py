@@ -92,7 +92,7 @@ def test_a_server_conducts_an_experiment_and_streams_how_far_it_is(project: Path
         (new,) = client.get("/experiments")
         assert (new["state"], new["trials"], new["best"]) == ("new", 3, None)
         early = client.post("/experiments/tried/what-if", {}, 400)["error"]
-        assert early["code"] == "X109"
+        assert early["code"] == "X110"
         assert early["help"] == "whorl experiment run tried.experiment.yaml"
         with client.stream("/experiments/tried/events") as events:
             first = next(events)
@@ -109,7 +109,7 @@ def test_a_server_conducts_an_experiment_and_streams_how_far_it_is(project: Path
     assert last["data"]["done"] == same["done"] == 3
     assert last["data"]["progress"] == [{"name": "base", "trials": 3, "done": 3}]
     assert last["data"]["spent_usd"] == same["spent_usd"] > 0
-    assert wrong["error"]["diagnostics"][0]["code"] == "X100"
+    assert wrong["error"]["diagnostics"][0]["code"] == "W006"
     with closing(SqliteStore(project / ".whorl" / "whorl.db")) as store:
         deeds = [(deed.action, deed.file) for deed in Audit(store).read()]
     assert deeds.count(("run experiment", "tried.experiment.yaml")) == 2

@@ -63,7 +63,7 @@ def test_an_experiment_has_so_many_and_not_one_more(what: str) -> None:
     assert counts.get(what, len(found.variants)) == wanted.get(what, 100)
 
     Path(FILE).write_text(EXPERIMENT.replace(*more))
-    assert refused() == ("X100", words)
+    assert refused() == ("W002", words)
 
 
 def test_a_hundred_thousand_cases_and_not_one_more() -> None:
@@ -72,7 +72,7 @@ def test_a_hundred_thousand_cases_and_not_one_more() -> None:
     assert len(read().cases) == 100_000
 
     Path("cases.csv").write_text(rows + "1\n")
-    assert refused() == ("X100", "100,001 cases are too many: at most 100,000")
+    assert refused() == ("W002", "100,001 cases are too many: at most 100,000")
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
@@ -100,7 +100,7 @@ def test_so_many_cases_with_the_same_ids_are_told_without_comparing_all_with_all
 
     first = caught.value.diagnostics[0]
     assert (len(caught.value.diagnostics), first.code, first.span and first.span.line) == (
-        *(100, "X102", 3),
+        *(100, "X101", 3),
     )
     assert first.message == "2 cases have the id '0'"
 
@@ -129,7 +129,7 @@ def test_a_variant_takes_the_inputs_that_cases_give(variant: str, said: str, adv
     assert done.stderr.count("error[") == bool(said)
     assert bool(run_json("ls", "--all")) != bool(said)
     if said:
-        assert f"error[X103]: variant 'terse' has no input {said}" in done.stderr
+        assert f"error[X101]: variant 'terse' has no input {said}" in done.stderr
         assert f"{FILE}:7:3" in done.stderr
         assert advice in done.stderr
 
@@ -170,5 +170,5 @@ def test_an_answer_that_differs_from_its_replay_is_told(monkeypatch: pytest.Monk
     done = whorl(*words)
 
     assert done.exit_code == 70
-    for part in ("I901", run, "score 0.9, at_most 1, last", "'iterations': 2", "'iterations': 1"):
+    for part in ("I900", run, "score 0.9, at_most 1, last", "'iterations': 2", "'iterations': 1"):
         assert part in done.stderr

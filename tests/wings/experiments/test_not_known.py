@@ -74,7 +74,7 @@ def test_outputs_that_later_steps_decide_are_not_graded(later: str, grade: str) 
     answered = run_json("experiment", "what-if", FILE)
 
     assert (refused.exit_code, answered["runs"]) == (2, 12)
-    assert "X108" in refused.stderr
+    assert "X106" in refused.stderr
     if grade is GRADE:
         run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
         (other,) = run_json("experiment", "what-if", run, "--at-most", "1", "--check", "1")
@@ -147,7 +147,7 @@ def test_limits_beside_iterations_are_left_out_and_said_to_be() -> None:
     assert not same["answer"]["exact"]
     assert words in shown
     assert "what if     1 iteration, returned 1, max_iterations" in shown
-    assert caught.value.code == "X105"
+    assert caught.value.code == "X106"
 
 
 def test_loops_inside_another_one_are_told_each_by_itself() -> None:
@@ -243,7 +243,7 @@ def test_a_variable_that_the_body_sets_is_known_behind_the_loop_of_a_run() -> No
         )
         assert (found["answer"]["returned"], found["outputs"]) == (1, {"text": number})
     refused = command("experiment", "what-if", FILE)
-    assert "X108" in refused.stderr
+    assert "X106" in refused.stderr
     Path(FILE).write_text(EXPERIMENT.replace("outputs.text", "results.write"))
     assert run_json("experiment", "what-if", FILE)["runs"] == 12
 

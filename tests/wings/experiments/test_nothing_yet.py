@@ -55,7 +55,7 @@ def test_who_asks_too_early_is_told_how_to_run_it(
     asked = whorl(*words)
 
     assert asked.exit_code == 2
-    assert "error[X109]: no run of experiment 'guess' has ended yet" in asked.stderr
+    assert "error[X110]: no run of experiment 'guess' has ended yet" in asked.stderr
     assert not Path("baseline.json").exists()
     pasted = advised(asked.stderr)
     # The configuration that the command was given is given again.
@@ -75,7 +75,7 @@ def test_runs_of_other_versions_are_counted(words: tuple[str, ...]) -> None:
 
     assert asked.exit_code == 2
     assert (
-        "error[X109]: no run of experiment 'guess' as its files are now has ended; "
+        "error[X110]: no run of experiment 'guess' as its files are now has ended; "
         "24 runs are of cases, variants or versions that it has no more" in asked.stderr
     )
     assert whorl(*advised(asked.stderr)).exit_code == 0
@@ -94,7 +94,7 @@ def test_grades_that_are_missing_are_told_with_what_to_do() -> None:
         asked = whorl("experiment", "what-if", FILE)
 
         assert asked.exit_code == 2
-        assert "error[X114]: no rule is answered by all 12 runs" in asked.stderr
+        assert "error[X115]: no rule is answered by all 12 runs" in asked.stderr
         assert advice in asked.stderr
 
 

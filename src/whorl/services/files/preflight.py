@@ -366,7 +366,7 @@ def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
     if not found:
         words = f"workflow {workflow.name!r} has no loop {name!r}" if name else "there is no loop"
         advice = did_you_mean(name, list(loops)) or f"its loops: {', '.join(loops) or 'none'}"
-        raise InvalidWorkflow([Diagnostic("X100", words, span, help=advice)])
+        raise InvalidWorkflow([Diagnostic("W005", words, span, help=advice)])
     return found[0]
 
 

@@ -206,13 +206,13 @@ def _baseline(
     if not is_file(project, against):
         why = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
         advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
-        raise UsageError(why, help=advice, code="X100")
+        raise UsageError(why, help=advice, code="W005")
     before: Any = {"workflow": ""}
     if against.endswith(".json"):
         try:
             before = json.loads(open_file(against, size_max=64 * 1024 * 1024))
         except ValueError as fault:
-            raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
+            raise UsageError(f"{against!r} is not a saved report: {fault}", code="W001") from None
     is_experiment = isinstance(before, dict) and "workflow" in before
     before = _found_by(project, against) if is_experiment else check_saved(before)
     check_comparable(read, before, against)
@@ -230,7 +230,7 @@ def _found_by(project: Project, against: str) -> dict[str, Any]:
             found = _study_of(project, store, other, other.file).report()
     if found is None or not found.cases:
         why = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
-        raise UsageError(why, help=pasted("experiment", "run", other.file), code="X115")
+        raise UsageError(why, help=pasted("experiment", "run", other.file), code="X110")
     if not found.is_complete:
         say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
     return saved(found, other)
@@ -384,7 +384,7 @@ def _study_of(
 
 @contextmanager
 def recorded(project: Project, file: str) -> Iterator[Study]:
-    """Opens an experiment with its runs; raises UsageError X109 if the project has no runs yet.
+    """Opens an experiment with its runs; raises UsageError X110 if the project has no runs yet.
 
     Without its rights a folder has other models and other trials, so it must be trusted.
     """

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from whorl.source import Document, Value
 
 
-CODE = "X100"
 # The variant that every experiment has: the file without changes.
 BASE = "base"
 # The names that graders can read, of a run and of a trial.
@@ -75,10 +74,10 @@ def read_cases(
     rows = _rows(files, document, value)
     if not rows:
         advice = "a header, and below it a row for each case"
-        raise _invalid(CODE, "there is no case", value.span, advice)
+        raise _invalid("X101", "there is no case", value.span, advice)
     if len(rows) > CASES_MAX:
         words = f"{len(rows):,} cases are too many: at most {CASES_MAX:,}"
-        raise _invalid(CODE, words, value.span)
+        raise _invalid("W002", words, value.span)
     cases = []
     for number, (row, span) in enumerate(rows, 1):
         if not isinstance(row, dict):
@@ -89,7 +88,7 @@ def read_cases(
     last = {case.id: case.span for case in cases}
     counts = Counter(case.id for case in cases).items()
     mistakes = [
-        Diagnostic("X102", f"{count} cases have the id {name!r}", last[name])
+        Diagnostic("X101", f"{count} cases have the id {name!r}", last[name])
         for name, count in counts
         if count > 1
     ]
@@ -113,7 +112,7 @@ def _rows(files: ProjectFiles, document: Document, value: Value) -> list[Row]:
             return list(_json_lines(text, name))
         if not name.endswith((".json", ".yaml", ".yml")):
             words = f"{name!r} is not a .csv, .jsonl, .json or .yaml file"
-            raise _invalid(CODE, words, value.span)
+            raise _invalid("W007", words, value.span)
         root = parse(text, opened.path).root
     return [(plain(item), item.span) for item in root] if isinstance(root, Sequence) else []
 
@@ -345,17 +344,18 @@ class _Reader:
     def read(self) -> Experiment:
         root, file = self._document.root, self._document.file
         if not isinstance(root, Mapping):
-            raise _invalid(CODE, "an experiment file is an object", root.span)
+            raise _invalid("W007", "an experiment file is an object", root.span)
         if "experiment" not in root:
             words = "this is not an experiment file, which has `experiment: 1` at its top"
             advice = (
                 "`whorl experiment what-if --workflow NAME --at-most 3` asks the runs of a workflow"
             )
-            raise _invalid(CODE, words, root.span, advice)
+            raise _invalid("W006", words, root.span, advice)
         given = self._fields(root, FIELDS, "the experiment")
         for name in ("workflow", "cases", "grade"):
             if name not in root:
-                self._report(f"the experiment has no {name!r}", root.span, _EXAMPLES[name])
+                words = f"the experiment has no {name!r}"
+                self._report(words, root.span, _EXAMPLES[name], code="W006")
         variants = self._variants(root.get("variants"))
         graders = self._graders(root.get("grade"))
         self._check_loops(root.get("explore"))
@@ -388,7 +388,8 @@ class _Reader:
         )
         made.order_seed = str(given.get("order_seed", made.name))
         if made.trials > TRIALS_MAX:
-            self._report(f"{made.trials:,} trials are too many: at most {TRIALS_MAX:,}", root.span)
+            words = f"{made.trials:,} trials are too many: at most {TRIALS_MAX:,}"
+            self._report(words, root.span, code="W002")
         self._stop()
         return made
 
@@ -396,12 +397,16 @@ class _Reader:
         if self._mistakes:
             raise InvalidWorkflow(self._mistakes)
 
-    def _report(self, message: str, span: Span | None, advice: str = "") -> None:
-        self._mistakes.append(Diagnostic(CODE, message, span, help=advice))
+    def _report(
+        self, message: str, span: Span | None, advice: str = "", *, code: str = "W007"
+    ) -> None:
+        self._mistakes.append(Diagnostic(code, message, span, help=advice))
 
-    def _unknown(self, what: str, name: str, known: list[str], at: Value | None) -> None:
+    def _unknown(
+        self, what: str, name: str, known: list[str], at: Value | None, *, code: str = "W005"
+    ) -> None:
         advice = did_you_mean(name, known) or f"known: {', '.join(known)}"
-        self._report(f"there is no {what} {name!r}", at.span if at else None, advice)
+        self._report(f"there is no {what} {name!r}", at.span if at else None, advice, code=code)
 
     def _fields(
         self, given: Mapping, table: dict[str, tuple[tuple[str, ...], str]], owner: str
@@ -411,7 +416,8 @@ class _Reader:
         for entry in given:
             if entry.name not in table:
                 advice = did_you_mean(entry.name, list(table)) or f"known: {', '.join(table)}"
-                self._report(f"{owner} has no field {entry.name!r}", entry.key.span, advice)
+                words = f"{owner} has no field {entry.name!r}"
+                self._report(words, entry.key.span, advice, code="W004")
                 continue
             value: Any = plain(entry.value)
             if wanted := _wanted(entry.name, table[entry.name][0], value):
@@ -425,11 +431,12 @@ class _Reader:
         for entry in value if isinstance(value, Mapping) else ():
             name = entry.name
             if not name.strip():
-                self._report("a variant has no name", entry.key.span, "variants: {large: ...}")
+                advice = "variants: {large: ...}"
+                self._report("a variant has no name", entry.key.span, advice, code="W012")
             if name == BASE and plain(entry.value):
                 words = f"variant {BASE!r} is the file as it is, and cannot be another one"
                 advice = "give it another name; `baseline: NAME` compares the others with it"
-                self._report(words, entry.key.span, advice)
+                self._report(words, entry.key.span, advice, code="W012")
             if not isinstance(entry.value, Mapping):
                 self._report(f"variant {name!r} must be an object", entry.value.span)
                 continue
@@ -443,7 +450,8 @@ class _Reader:
                     self._report(f"the rule of {part.name!r} must be an object", part.value.span)
             variants[name] = Variant(name, loops=rules, span=entry.key.span, **given)
         if value is not None and len(variants) > VARIANTS_MAX:
-            self._report(f"there are more than {VARIANTS_MAX} variants", value.span)
+            words = f"there are more than {VARIANTS_MAX} variants"
+            self._report(words, value.span, code="W002")
         return variants
 
     def _check_loops(self, explore: Value | None) -> None:
@@ -456,7 +464,8 @@ class _Reader:
     def _graders(self, value: Value | None) -> dict[str, Grader]:
         graders = {name: self._grader(name, one) for name, one in graders_in(value).items()}
         if value is not None and len(graders) > GRADERS_MAX:
-            self._report(f"there are more than {GRADERS_MAX} graders", value.span)
+            words = f"there are more than {GRADERS_MAX} graders"
+            self._report(words, value.span, code="W002")
         return graders
 
     def _grader(self, name: str, value: Value) -> Grader:
@@ -469,7 +478,8 @@ class _Reader:
             self._report(words, value.span)
             return Grader(name, "expression", {"test": "false"})
         for other in [other for other in fields if other not in (kind, *GRADERS[kind])]:
-            self._unknown(f"field of grader {name!r}", other, [kind, *GRADERS[kind]], value)
+            what, known = f"field of grader {name!r}", [kind, *GRADERS[kind]]
+            self._unknown(what, other, known, value, code="W004")
         ignored, votes = value.get("ignore"), value.get("votes")
         for word in ignored if isinstance(ignored, Sequence) else [ignored] if ignored else ():
             if plain(word) not in IGNORED:
@@ -598,7 +608,7 @@ def _check_text(value: Scalar, names: Any, words: str) -> Iterator[Diagnostic]:
 
 
 def _wrong(message: str, span: Span | None, advice: str = "") -> Diagnostic:
-    return Diagnostic(CODE, message, span, help=advice)
+    return Diagnostic("W005", message, span, help=advice)
 
 
 def workflow_beside(project: Project, file: str, reference: str, span: Span | None) -> Reading:

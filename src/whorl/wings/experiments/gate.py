@@ -79,7 +79,7 @@ def check_saved(value: Any) -> dict[str, Any]:
     """Refuses a value that `saved` did not make."""
     if not isinstance(value, dict) or value.get("baseline") != FORMAT:
         advice = "make one with `whorl experiment report FILE --save baseline.json`"
-        raise UsageError("this is not a saved report", help=advice, code="X100")
+        raise UsageError("this is not a saved report", help=advice, code="W007")
     return value
 
 
@@ -213,7 +213,7 @@ def check_comparable(experiment: Experiment, before: dict[str, Any], against: st
     if before.get("grader", own) != own:
         words = f"{against!r} was graded by another grader than {experiment.name!r} has"
         advice = "give both the same main `grade`, or save the earlier report again with this one"
-        raise UsageError(words, help=advice, code="X115")
+        raise UsageError(words, help=advice, code="X113")
     if {case.id for case in experiment.cases} & set(before["cases"]):
         return
     cases = list(before["cases"])
@@ -221,4 +221,4 @@ def check_comparable(experiment: Experiment, before: dict[str, Any], against: st
     words = f"no case of {experiment.name!r} is in {against!r}, so there is nothing to compare"
     ids = ", ".join(case.id for case in experiment.cases[:_NAMED])
     advice = f"its cases: {', '.join(cases[:_NAMED])}{more}; those of {experiment.name!r}: {ids}"
-    raise UsageError(words, help=advice, code="X115")
+    raise UsageError(words, help=advice, code="X114")

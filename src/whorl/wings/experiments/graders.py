@@ -149,7 +149,7 @@ def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -
         return project.read_text(json.dumps(document), experiment.file).workflow
     except InvalidWorkflow as fault:
         words = f"grader {grader.name!r}: "
-        wrong = [Diagnostic("X100", words + d.message, help=d.help) for d in fault.diagnostics]
+        wrong = [Diagnostic(d.code, words + d.message, help=d.help) for d in fault.diagnostics]
         raise InvalidWorkflow(wrong) from None
 
 

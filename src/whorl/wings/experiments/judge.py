@@ -86,16 +86,16 @@ def check_judged(
         workflow_named(experiment, prepared, variant)
         if graders[name].is_free:
             words = f"grader {name!r} is no judge: it is an expression"
-            raise UsageError(words, help=advice, code="X100")
+            raise UsageError(words, help=advice, code="W007")
         if name == against:
             others = ", ".join(other for other in graders if other != name)
             words = f"grader {name!r} cannot be compared with itself"
             known = f"--against another one: {others}" if others else "--against labels.csv"
-            raise UsageError(words, help=known, code="X100")
+            raise UsageError(words, help=known)
         return
     loop = loop_named(experiment, prepared, name, variant)
     if judge_in(loop) is None:
-        raise UsageError(f"loop {loop.name!r} has no judge", help=advice, code="X100")
+        raise UsageError(f"loop {loop.name!r} has no judge", help=advice, code="W007")
 
 
 def judge_of(
@@ -357,10 +357,10 @@ def _read(file: str) -> dict[tuple[str, int | None], bool]:
     missing = [name for name in ("case", "label") if name not in (rows.fieldnames or ())]
     if missing:
         advice = "a file of labels has the columns case, label and, if needed, iteration"
-        raise UsageError(f"{file}: there is no column {missing[0]!r}", help=advice, code="X100")
+        raise UsageError(f"{file}: there is no column {missing[0]!r}", help=advice, code="W006")
     for column in rows.fieldnames or ():
         if column not in _COLUMNS and (advice := did_you_mean(column, _COLUMNS)):
-            raise UsageError(f"{file}: no column is {column!r}", help=advice, code="X100")
+            raise UsageError(f"{file}: no column is {column!r}", help=advice, code="W004")
     labels: dict[tuple[str, int | None], bool] = {}
     for line, row in enumerate(rows, 2):
         key = (str(row["case"]), _number(file, line, row.get("iteration")))

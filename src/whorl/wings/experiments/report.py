@@ -422,7 +422,7 @@ def nothing_ended(
         trials = f"all {len(failed)} trials" if len(failed) > 1 else "the only trial"
         words = f"{trials} of experiment {name!r} that ended failed because of the provider"
         words += f" ({codes}): {failed[0].message}"
-        return UsageError(words, help=f"once it answers: {commands.run}", code="X113")
+        return UsageError(words, help=f"once it answers: {commands.run}", code=failed[0].error)
     words = f"no run of experiment {name!r} has ended yet"
     if others:
         runs = f"{others} {'run is' if others == 1 else 'runs are'}"
@@ -430,7 +430,7 @@ def nothing_ended(
         words += "cases, variants or versions that it has no more"
     if short := sum(one.is_short for one in ended):
         words += f": the budget ended {plural(short, 'trial')}"
-    return UsageError(words, help=commands.run, code="X116" if short else "X109")
+    return UsageError(words, help=commands.run, code="R103" if short else "X110")
 
 
 def no_grade(experiment: Experiment, commands: Commands, runs: int) -> UsageError:
@@ -441,7 +441,7 @@ def no_grade(experiment: Experiment, commands: Commands, runs: int) -> UsageErro
     elif experiment.graders[name].kind == "person":
         advice = "a person has to grade it: `whorl serve` has the queue of them"
     words = f"no rule is answered by all {runs} runs: grader {name!r} has not graded all iterations"
-    return UsageError(words, help=advice, code="X114")
+    return UsageError(words, help=advice, code="X115")
 
 
 # Notes of a report on its trials and grades.
@@ -491,7 +491,7 @@ def same_runs(trials: Iterable[Trial]) -> list[str]:
 def warnings(trials: Iterable[Trial]) -> Iterator[Diagnostic]:
     """Yields warnings for probable mistakes in an experiment."""
     for each in same_runs(trials):
-        yield Diagnostic("X112", f"variants {each}", severity="warning")
+        yield Diagnostic("W023", f"variants {each}", severity="warning")
 
 
 def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:

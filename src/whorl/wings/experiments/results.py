@@ -180,7 +180,7 @@ class Study:
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
             advice = advice if why.startswith(GONE_ON) else ""
-            raise UsageError(words, help=advice, code="X109")
+            raise UsageError(words, help=advice, code="X109" if advice else "X106")
         return found
 
     def subjects(
@@ -227,7 +227,7 @@ class Study:
                 words = f"steps after {loop.name!r} decide the outputs, so those of another "
                 words += "iteration are not known"
                 advice = "grade `results` of the iteration instead of `outputs`"
-                raise UsageError(words, help=advice, code="X108")
+                raise UsageError(words, help=advice, code="X106")
             grade = self.collection.grade(grader, names)
             if grade is not None and grade.value is not None:
                 grades[number] = grade.value

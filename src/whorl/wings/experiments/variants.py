@@ -115,7 +115,7 @@ def _check_inputs(experiment: Experiment, one: Prepared) -> list[Diagnostic]:
             words = f"variant {one.variant.name!r} has no input {name!r} that "
             words += "cases give" if name in given else "it is given"
             advice = did_you_mean(name, known) or "variants of one experiment take the same inputs"
-            mistakes.append(Diagnostic("X103", words, span, help=advice))
+            mistakes.append(Diagnostic("X101", words, span, help=advice))
     return mistakes
 
 
@@ -128,7 +128,7 @@ def with_models(workflow: Workflow, variant: Variant) -> Workflow:
         if name not in known:
             advice = did_you_mean(name, list(known))
             words = f"variant {variant.name!r} names the step {name!r}, which is not there"
-            raise InvalidWorkflow([Diagnostic("X100", words, variant.span, help=advice)])
+            raise InvalidWorkflow([Diagnostic("W005", words, variant.span, help=advice)])
 
     def change(node: Node) -> Node:
         model = variant.models.get(node.name) or variant.model
@@ -165,7 +165,7 @@ def asked_again(workflow: Workflow, names: Iterable[str]) -> list[str]:
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     """Returns the error for an unknown name, with the closest known name or all of them."""
     advice = did_you_mean(name, list(known)) or f"known: {', '.join(known)}"
-    return UsageError(f"there is no {what} {name!r}", help=advice, code="X100")
+    return UsageError(f"there is no {what} {name!r}", help=advice, code="W005")
 
 
 def workflow_named(
@@ -277,6 +277,6 @@ def check_explored(workflow: Workflow, experiment: Experiment) -> Iterator[Diagn
         span = entry.key.span
         try:
             if why := not_explored(workflow, entry.name):
-                yield Diagnostic("X106", why, span)
+                yield Diagnostic("X107", why, span)
         except InvalidWorkflow as fault:
             yield from (replace(each, span=each.span or span) for each in fault.diagnostics)

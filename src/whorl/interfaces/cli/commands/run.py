@@ -165,7 +165,7 @@ def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
         if not number.isdigit() or not int(number):
             raise UsageError(f"--explore takes LOOP=N, not {word!r}", help="--explore polish=8")
         if why := preflight.not_explored(workflow, name):
-            raise UsageError(why, code="X106")
+            raise UsageError(why, code="X107")
         explored[name] = int(number)
     return explored
 

@@ -115,7 +115,7 @@ def rule_of(
     limits = replace(changed.limits, iterations=1, iteration_time_s=None, interrupts=True)
     if at_most is not None and limits != LoopLimits(1, time_s=loop.limits.time_s):
         words = "what-if answers no limit of cost, tokens, calls or time"
-        raise UsageError(words, help="give a number of iterations", code="X105")
+        raise UsageError(words, help="give a number of iterations", code="X106")
     rule = own_rule(changed)
     if rule is None:
         raise UsageError(f"a limit of {loop.name!r} is computed; give --at-most", code="X106")
@@ -164,7 +164,7 @@ def runs_of_version(
             by.setdefault(content_hash(store.workflow(row.id)), []).append(row.id)
     if not by:
         advice = "`whorl ls --all` lists runs and their workflows"
-        raise UsageError(f"no run of {workflow!r} has ended", help=advice, code="X109")
+        raise UsageError(f"no run of {workflow!r} has ended", help=advice, code="X110")
     found = [name for name in by if name.startswith(version)]
     if len(found) != 1 and version:
         words = f"the runs are of {plural(len(by), 'version')} of the workflow, but not {version!r}"
@@ -251,7 +251,7 @@ def _take_outputs(made: WhatIf, played: Replayed, checked: Rule | None) -> None:
     replayed = [{name: row[name] or None for name in names} for row in rows]
     if replayed != [found]:
         of = f"what-if of run {made.run}, {rule_words(checked)!r}, differs from its replay"
-        raise InternalError(f"I901: {of}: {found} is not {replayed}; please report it")
+        raise InternalError(f"{of}: {found} is not {replayed}; please report it")
 
 
 def written(loop: Loop, rule: Rule) -> list[str]:
