@@ -80,7 +80,7 @@ WEIGHTS = "scoring: {context: quality, custom_weights: {accuracy.right: 1}}\n  m
 @pytest.mark.parametrize(
     ("old", "new", "code", "told"),
     [
-        ("max_loops: 5", "max_loops: 0", "W015", "a whole number from 1 to 1,000,000"),
+        ("max_loops: 5", "max_loops: 0", "W007", "a whole number from 1 to 1,000,000"),
         ("max_loops: 5", "max_loops: 5\n    min_loops: 6", "W007", "a whole number from 1 to 5"),
         ("max_loops: 5", "max_loops: 5\n    high_priority_agents: [crtic]", "W005", "'crtic'"),
         ("max_loops: 5", "max_loops: 5\n    timeout: soon", "W007", "a time above 0"),

@@ -70,16 +70,16 @@ def test_open_inputs_may_bring_any_name() -> None:
 def test_limits_are_positive_and_bounded(limits: ir.LoopLimits, count: int) -> None:
     loop = ir.Loop(name="l", body=ir.Block((compute("i"),)), limits=limits)
 
-    assert codes(loop) == ["W015"] * count
+    assert codes(loop) == ["W007"] * count
 
 
 def test_a_timeout_leaves_some_time() -> None:
     body = ir.Block((compute("i"),))
 
-    assert codes(ir.Compute(name="a", value=ir.Constant(1), timeout_s=0.0)) == ["W015"]
-    assert codes(ir.Group(name="a", body=body, timeout_s=0.0)) == ["W015"]
+    assert codes(ir.Compute(name="a", value=ir.Constant(1), timeout_s=0.0)) == ["W007"]
+    assert codes(ir.Group(name="a", body=body, timeout_s=0.0)) == ["W007"]
     assert codes(ir.ForEach(name="a", items=ir.Constant([1]), body=body, item_timeout_s=0.0)) == [
-        "W015"
+        "W007"
     ]
     assert codes(ir.Group(name="a", body=body, timeout_s=0.001)) == []
 

@@ -282,9 +282,11 @@ def report_wrong(context: Context, value: Value, form: Form, at: Location) -> No
     # A limit that is a number is too small, or too large.
     limits = [option for option in form.options() if option.is_limit]
     is_number = number_of(value) is not None
-    code, form = ("W015", limits[0]) if is_number and limits else ("W007", form)
+    form = limits[0] if is_number and limits else form
     message, advice = f"{at.words} must be {form.words}, not {shown(value)}", f"write {form.words}"
-    context.report(code, message, value.span, label=f"expected {form.words}", help=meant or advice)
+    context.report(
+        "W007", message, value.span, label=f"expected {form.words}", help=meant or advice
+    )
 
 
 def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:

@@ -338,10 +338,9 @@ def _check_field(context: ReadContext, entry: Entry, field: Field, owner: str) -
     if isinstance(value, Scalar) and value.value is None and not field.required:
         return
     if not field.fits(value):
-        code = "W015" if field.low is not None and number_of(value) is not None else "W007"
         message = f"{entry.name!r} of {owner} must be {field}, not {shown(value)}"
         advice = did_you_mean(text_of(value), field.words) or f"write {field}"
-        context.report(code, message, value.span, label=f"expected {field}", help=advice)
+        context.report("W007", message, value.span, label=f"expected {field}", help=advice)
     elif field.inner is not None and isinstance(value, Mapping):
         check_table(context, value, field.inner, f"{entry.name!r} of {owner}", at=entry.key.span)
     elif field.inner is not None and isinstance(value, Sequence):

@@ -270,7 +270,7 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
         if time_s > TIME_MAX_S and not is_azure:
             message = f"Loop timeout exceeds system limit: {TIME_MAX_S * 1_000:.0f}"
             advice = "these are milliseconds; write PT24H or less"
-            context.report("W015", message, time.span, label="too long", help=advice)
+            context.report("W007", message, time.span, label="too long", help=advice)
     return ir.LoopLimits(iterations=iterations, time_s=time_s, interrupts=not is_azure)
 
 
@@ -282,7 +282,7 @@ def _count(action: Action, count: Scalar, is_azure: bool) -> int:
     elif value > COUNT_MAX and not is_azure:
         message = f"Loop count exceeds system limit: {COUNT_MAX}"
         advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
-        action.context.report("W015", message, count.span, label="too many", help=advice)
+        action.context.report("W007", message, count.span, label="too many", help=advice)
     return value or COUNT
 
 

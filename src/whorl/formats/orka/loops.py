@@ -118,8 +118,7 @@ def _read_number(agent: Agent, name: str, usual: float, takes: Field) -> float:
     if value is not None and takes.fits(value):
         return number_of(value) or 0.0
     if value is not None:
-        code = "W015" if name == "max_loops" else "W007"
-        agent.report(code, f"{name!r} must be {takes}", name, advice=f"write {name}: {usual}")
+        agent.report("W007", f"{name!r} must be {takes}", name, advice=f"write {name}: {usual}")
     elif name != "min_loops":
         message = f"loop {agent.id!r} has no {name!r}: it is {usual}"
         label, advice = f"{name!r} is missing", f"add {name}: {usual}"

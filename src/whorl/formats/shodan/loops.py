@@ -89,7 +89,7 @@ def _whole(context: ReadContext, written: Scalar, name: str, most: int) -> int:
     number = whole_of(written) or 0
     if not 1 <= number <= most:
         message = f"{name} must be a whole number from 1 to {most:,}, not {written.text[:40]!r}"
-        context.report("W015", message, written.span, label="no such number")
+        context.report("W007", message, written.span, label="no such number")
     return number
 
 

@@ -322,7 +322,7 @@ def _iterations(node: NodeReader) -> int:
         message += f"it takes {taken}"
         advice = f"write a number from 1 to {ITERATIONS_MAX}"
         span = node.span("maxIterations")
-        node.context.warn("W015", message, span, label=f"taken as {taken}", help=advice)
+        node.context.warn("W007", message, span, label=f"taken as {taken}", help=advice)
     return taken
 
 

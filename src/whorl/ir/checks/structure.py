@@ -264,9 +264,9 @@ def check_patterns(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def check_limits(subject: Subject) -> Iterator[Diagnostic]:
-    """Checks that limits of the run, its loops and other nodes are positive and bounded (W015)."""
+    """Checks that limits of the run, its loops and other nodes are positive and bounded (W007)."""
     for message in _wrong(subject.workflow.limits):
-        yield Diagnostic("W015", f"the run's {message}", None, "", "raise it or remove it")
+        yield Diagnostic("W007", f"the run's {message}", None, "", "raise it or remove it")
     for path, loop in subject.loops():
         span = subject.places.field(path, "at_most")
         iterations = loop.limits.iterations
@@ -274,11 +274,11 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
         if isinstance(iterations, int) and not 1 <= iterations <= most:
             message = f"loop {loop.name!r} may take from 1 to {most:,} iterations"
             advice = f"it says {iterations:,}; nest loops if more are needed"
-            yield Diagnostic("W015", message, span, "out of range", advice)
+            yield Diagnostic("W007", message, span, "out of range", advice)
         each = ("iteration time limit", TIME_MIN_S, loop.limits.iteration_time_s)
         for message in (*_wrong(loop.limits), *_out_of_range(each)):
             text = f"loop {loop.name!r}: {message}"
-            yield Diagnostic("W015", text, span, "out of range", "raise it or remove it")
+            yield Diagnostic("W007", text, span, "out of range", "raise it or remove it")
     for path, node in subject.nodes():
         total_s = node.total_timeout_s if isinstance(node, nodes.Task) else None
         item_s = node.item_timeout_s if isinstance(node, nodes.ForEach) else None
@@ -286,7 +286,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
         for message in _out_of_range(*times, ("item timeout", TIME_MIN_S, item_s)):
             span = subject.places.field(path, "timeout")
             text = f"{node.name!r}: {message}"
-            yield Diagnostic("W015", text, span, "out of range", "raise it or remove it")
+            yield Diagnostic("W007", text, span, "out of range", "raise it or remove it")
 
 
 def _wrong(limits: nodes.LoopLimits | nodes.RunLimits) -> Iterator[str]:

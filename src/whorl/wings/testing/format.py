@@ -205,7 +205,7 @@ def _scalar_faults(schema: dict[str, Any], value: Any, path: Path) -> Iterator[M
         yield Mistake(path, "W007", message, advice)
     least = schema.get("minimum")
     if least is not None and value < least:
-        yield Mistake(path, "W015", f"{_called(path)} is at least {least}, not {value}")
+        yield Mistake(path, "W007", f"{_called(path)} is at least {least}, not {value}")
 
 
 def _is_of_type(schema: dict[str, Any], value: object) -> bool:
