@@ -107,20 +107,20 @@ def test_the_model_asks_for_a_tool_and_reads_its_result(url: str, stream: bool) 
 
 
 @pytest.mark.parametrize(
-    ("request_", "provider", "status", "word"),
+    ("request_", "provider", "word", "kind"),
     [
-        (ask("x"), {"api_key": "a-wrong-key"}, 401, "Invalid API Key"),
-        (ask("word " * 2_000, max_tokens=4), {}, 400, "context"),
+        (ask("x"), {"api_key": "a-wrong-key"}, "Invalid API Key", ("P104", 401)),
+        (ask("word " * 2_000, max_tokens=4), {}, "context", ("P106", 400)),
     ],
     ids=["key", "length"],
 )
 def test_what_the_server_refuses_is_told(
-    url: str, request_: Request, provider: dict[str, Any], status: int, word: str
+    url: str, request_: Request, provider: dict[str, Any], word: str, kind: tuple[str, int]
 ) -> None:
     fault, _ = say(url, request_, **provider)
 
-    assert (fault.code, fault.retryable) == ("P104", False)
-    assert fault.detail["status"] == status
+    assert (fault.code, fault.detail["status"]) == kind
+    assert not fault.retryable
     assert word in str(fault)
     assert "a-wrong-key" not in str(fault)
 

@@ -177,16 +177,16 @@ FAULTS = {
     "P-09 400": Fault(_status(400), "P104"),
     "P-10 401 that repeats the key": Fault(_status(401, _error(f"bad key {KEY}")), "P104"),
     "P-11 403": Fault(_status(403), "P104"),
-    "P-12 404": Fault(_status(404, _error("no such model", "model_not_found")), "P104"),
+    "P-12 404": Fault(_status(404, _error("no such model", "model_not_found")), "P127"),
     "P-13 the prompt is too long": Fault(
-        _status(400, _error("too many", "context_length_exceeded")), "P104"
+        _status(400, _error("too many", "context_length_exceeded")), "P106"
     ),
     "P-14 429, wait seven seconds": _again(_status(429, retry_after="7"), "P102", waits_s=7),
     "P-15 429, wait a day": _again(_status(429, retry_after="86400"), "P102", waits_s=60),
     "P-16 429, wait until 2099": _again(
         _status(429, retry_after="Wed, 21 Oct 2099 07:28:00 GMT"), "P102", waits_s=60
     ),
-    "P-17 429, no credit left": Fault(_status(429, _error("quota", "insufficient_quota")), "P104"),
+    "P-17 429, no credit left": Fault(_status(429, _error("quota", "insufficient_quota")), "P128"),
     "P-18 500": _again(_status(500), "P103"),
     "P-19 503 twice": _again(_passing, "P103", well_at=3),
     "P-20 529": _again(_status(529), "P103"),

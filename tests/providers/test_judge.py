@@ -100,4 +100,4 @@ def test_a_text_that_the_model_refuses_for_its_length_has_no_verdict(
 def test_any_other_refusal_is_a_failure(form: Format) -> None:
     refuse = answering({"error": {"message": "no such model"}}, status=404)
 
-    assert fault_of(form, refuse, REQUEST).code == "P104"
+    assert fault_of(form, refuse, REQUEST).code == "P127"

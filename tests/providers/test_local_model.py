@@ -106,7 +106,7 @@ def test_a_prompt_that_is_too_long_is_refused() -> None:
     (fault,) = say(NOTHING, ask("word " * 3_000, max_tokens=4))
 
     assert isinstance(fault, ProviderError)
-    assert fault.code == "P104"
+    assert fault.code == "P106"
     assert f"the local model reads {CONTEXT_TOKENS:,}: shorten it" in str(fault)
 
 

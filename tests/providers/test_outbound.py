@@ -136,7 +136,7 @@ UNCLEAR_URLS = """
 def test_unclear_urls_are_refused(url: str) -> None:
     fault = fault_of(Call(method="GET", url=url), Outbound(Policy(), resolve=nowhere))
 
-    assert fault.code == "P107"
+    assert fault.code == "P113"
     assert "hunter22" not in str(fault)
 
 

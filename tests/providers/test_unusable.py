@@ -110,6 +110,7 @@ def anthropic_error(message: str) -> dict[str, Any]:
 NO_CREDIT = "the account has no credit left"
 TOO_LONG = "the prompt is longer than the model can read"
 CONTENT = "the provider refuses this content"
+CODES = {NO_CREDIT: "P128", TOO_LONG: "P106", CONTENT: "P119"}
 LIMITED = "Rate limit reached: your quota of 3 per minute"
 
 
@@ -137,7 +138,8 @@ def test_what_no_wait_mends_is_not_tried_again(
     answer = streaming(form, [events(body)]) if is_streamed else answering(body, status=status)
     fault = fault_of(form, answer)
 
-    assert (fault.code, fault.retryable) == ("P104", False)
+    code = CODES.get(advice, "P127" if status == 404 else "P104")
+    assert (fault.code, fault.retryable) == (code, False)
     assert advice in str(fault)
 
 

@@ -28,7 +28,8 @@ STREAMED = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "pl
 @pytest.mark.parametrize(
     ("status", "code", "retryable"),
     [
-        *((status, "P104", False) for status in (400, 401, 403, 404, 413)),
+        *((status, "P104", False) for status in (400, 401, 403)),
+        *((402, "P128", False), (404, "P127", False), (413, "P106", False)),
         *((408, "P104", True), (429, "P102", True)),
         *((status, "P103", True) for status in (500, 503, 529)),
     ],

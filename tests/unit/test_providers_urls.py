@@ -25,7 +25,7 @@ TEXTS = st.text(
 def refusal(url: str) -> str:
     with pytest.raises(ProviderError) as caught:
         target_of(url)
-    assert caught.value.code == "P107"
+    assert caught.value.code == "P113"
     return str(caught.value)
 
 

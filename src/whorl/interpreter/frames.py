@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 HIDDEN = "***"
 _FAILURES = frozenset({"failed", "timed_out", "cancelled"})
 # Network, rate, provider, time, a broken answer, a server of tools: they say nothing about what was
-# asked. Journals are replayed by these.
-OUTSIDE = frozenset({"P101", "P102", "P103", "P104", "P108", "P111", "P120"})
+# asked.
+OUTSIDE = frozenset(["P101", "P102", "P103", "P104", "P108", "P111", "P120", "P127", "P128"])
+# These do, unless a provider has refused the request with a status.
+REFUSED = frozenset({"P106", "P119"})
 # An answer was cut, and what its error says where a budget was the limit.
 _CUT, _BY_BUDGET = "P118", "raise the budget"
 _ITERATION = regex(r"\[([0-9]+)\][^\[\]]*$")
@@ -88,7 +90,8 @@ def is_cut(error: Mapping[str, Any]) -> bool:
 
 def is_outside(error: Mapping[str, Any]) -> bool:
     """Checks whether the error comes from a provider or another service."""
-    return root_of(error).get("code") in OUTSIDE
+    root = root_of(error)
+    return root.get("code") in OUTSIDE or (root.get("code") in REFUSED and "status" in root)
 
 
 # Results by node name, inputs, outputs: what expressions see.

@@ -279,7 +279,7 @@ NOBODY = "http://127.0.0.1:9"
     ("uri", "auth", "code"),
     [
         *((f"{NOBODY}/{IN_URI}", {}, "P101"), (f"http://{IN_URI}.invalid/", {}, "P101")),
-        *((f"{IN_URI}://x/", {}, "P107"), (f"SERVER/{IN_URI}", {}, "P104")),
+        *((f"{IN_URI}://x/", {}, "P113"), (f"SERVER/{IN_URI}", {}, "P104")),
         (f"SERVER/moved/{IN_URI}", {}, "P101"),
         ("SERVER/", {"type": COMPUTED, "value": COMPUTED}, "P116"),
         (f"{NOBODY}/", {"type": "Raw", "value": COMPUTED}, "P101"),

@@ -172,7 +172,7 @@ def test_what_the_outside_fails_is_resumed_three_times_by_each_run_and_then_left
 
     assert (first, _resumed()) == ([3, 3], [6, 6])
     assert told.stdout == again.stdout
-    assert "2 trials left out: the provider failed (P104)" in told.stdout
+    assert "2 trials left out: the provider failed (P127)" in told.stdout
     found = run_json("experiment", "report", FILE)
     assert (found["done"], found["variants"]["base"]["cases"]) == (24, 11)
     # Once the provider answers, what is said there brings the trial back.
@@ -193,8 +193,8 @@ def test_where_the_outside_failed_all_trials_that_is_said() -> None:
     for words in (("experiment", "what-if", FILE), report):
         asked = whorl(*words)
         assert asked.exit_code == 2
-        assert "error[P104]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
-        assert "because of the provider (P104)" in asked.stderr
+        assert "error[P127]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
+        assert "because of the provider (P127)" in asked.stderr
         assert "404" in asked.stderr
     Path("whorl.toml").write_text(CONFIG)
     assert whorl(*advised(asked.stderr)).exit_code == 0

@@ -43,7 +43,7 @@ WIRES = {
 }
 
 # Failures that cannot be mended by sending the same again, but may be by asking another model.
-_WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
+_WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119", "P127", "P128"})
 # Kinds of providers that run on one's own machine and send no bill.
 FREE_KINDS = frozenset({"scripted", "local", "ollama"})
 WINDOW_S = 60.0
@@ -101,7 +101,8 @@ class Models:
             if not isinstance(answer, ProviderError):
                 return answer, used, _detail(candidate, answer, conversation, tried)
             tried.append(f"{candidate.name}: {answer}")
-            another = answer.retryable or answer.code in _WORTH_ANOTHER
+            is_worth_it = answer.retryable or answer.code in _WORTH_ANOTHER
+            another = is_worth_it or "too_long" in answer.detail
             if at + 1 == len(choice.candidates) or not another:
                 answer.detail["usage"] = used.as_json()
                 answer.detail["model"] = candidate.name
@@ -154,6 +155,8 @@ class Models:
                 cost = self.prices.cost(candidate, read, written, cached=cached)
                 turn.tokens = read + written
         except ProviderError as error:
+            if error.code == "P104" and error.detail.get("status") == 404:
+                error.code = "P127"
             return error, self._usage_of_fault(candidate, conversation, error)
         fault = fault_in(answer, conversation, candidate.name)
         return fault or answer, Usage(1, read, written, cost)
@@ -182,7 +185,7 @@ class Models:
         characters = fault.detail.get("characters")
         if isinstance(characters, int):
             written = -(-characters // 4)
-        elif fault.detail.get("unsent") or fault.code in ("P107", "P110"):
+        elif fault.detail.get("unsent") or fault.code in ("P107", "P110", "P113"):
             return Usage(0)
         elif fault.answered:
             return Usage(1)

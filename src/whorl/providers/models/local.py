@@ -78,7 +78,7 @@ async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer
     if too_long is not None:
         why = f"the prompt has {too_long:,} tokens, and the local model reads {CONTEXT_TOKENS:,}"
         why = f"{why}: shorten it, or name another model"
-        raise ProviderError(why, code="P104", detail={"too_long": True})
+        raise ProviderError(why, code="P106", detail={"too_long": True, "status": 413})
     if error:
         why = f"the local model refused the request: {error.get('message')}"
         raise ProviderError(why, code="P104")

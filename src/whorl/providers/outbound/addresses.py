@@ -170,7 +170,7 @@ def bracketed(host: str) -> str:
 
 
 def target_of(url: str) -> Target:
-    """Parses a URL. Raises ProviderError P107."""
+    """Parses a URL. Raises ProviderError P113."""
     url = url.strip(" ")
     if len(url) > LENGTH_MAX:
         raise _refusal(
@@ -222,7 +222,7 @@ def _encoded(part: str, kept: str) -> str:
 
 
 def _refusal(url: str, reason: str) -> ProviderError:
-    return ProviderError(f"the address {shown_url(url)} cannot be used: {reason}", code="P107")
+    return ProviderError(f"the address {shown_url(url)} cannot be used: {reason}", code="P113")
 
 
 # General permission for the private network excludes addresses that hand out credentials.

@@ -37,7 +37,7 @@ _PASSING = frozenset({408, 409, 425})
 # A gateway says that it has no answer of the server behind it, which may have done the work.
 _UNANSWERED = frozenset({502, 504, 524})
 _NO_CREDIT = "the account has no credit left: add some at the provider, or name another model"
-_TOO_LONG = "the prompt is longer than the model can read: shorten it, or take one that reads more"
+_CODES = {402: "P128", 413: "P106"}
 _ADVICE = {
     402: _NO_CREDIT,
     401: "check the key or credentials for this host",
@@ -55,7 +55,7 @@ _OF_CREDIT = re.compile(
     re.IGNORECASE,
 )
 _MEANINGS = (
-    (_OF_CREDIT, _NO_CREDIT),
+    (_OF_CREDIT, "P128", _NO_CREDIT),
     (
         re.compile(
             r"context_length_exceeded|exceed_context_size|maximum context length|context window|"
@@ -63,14 +63,16 @@ _MEANINGS = (
             r"input token count|request_too_large",
             re.IGNORECASE,
         ),
-        _TOO_LONG,
+        "P106",
+        "the prompt is longer than the model can read: shorten it, or take one that reads more",
     ),
     (
         re.compile(r"content[ _](?:policy|filter|management)|moderation_blocked", re.IGNORECASE),
+        "P119",
         "the provider refuses this content: change the prompt, or name another model",
     ),
-    (re.compile(r"invalid_api_key|api key not valid", re.IGNORECASE), _ADVICE[401]),
-    (re.compile(r"model_not_found", re.IGNORECASE), _ADVICE[404]),
+    (re.compile(r"invalid_api_key|api key not valid", re.IGNORECASE), "P104", _ADVICE[401]),
+    (re.compile(r"model_not_found", re.IGNORECASE), "P127", _ADVICE[404]),
 )
 
 
@@ -82,21 +84,20 @@ def status_fault(
     excerpt = shorten(" ".join(clean(message).split()), EXCERPT_MAX)
     words = " ".join((*kinds, message[:EXCERPT_MAX]))
     # What to do, by what the server says of its error, or else by its status.
-    advice = _ADVICE.get(status, "")
-    for pattern, meaning in _MEANINGS if status < 500 else ():
-        if pattern.search(words) and (status != 429 or meaning == _NO_CREDIT):
-            advice = meaning
+    code, advice = _CODES.get(status, "P104"), _ADVICE.get(status, "")
+    for pattern, meant, meaning in _MEANINGS if status < 500 else ():
+        if pattern.search(words) and (status != 429 or meant == "P128"):
+            code, advice = meant, meaning
             break
-    is_rate = status == 429 and advice != _NO_CREDIT
-    code = "P102" if is_rate else "P103" if status >= 500 else "P104"
+    is_rate = status == 429 and code != "P128"
+    code = "P102" if is_rate else "P103" if status >= 500 else code
     reason = (f": {excerpt}" if excerpt else "") + (f"; {advice}" if advice else "")
     return ProviderError(
         f"{what} gave status {status}{reason}",
         code=code,
-        retryable=code != "P104" or status in _PASSING,
+        retryable=code in ("P102", "P103") or status in _PASSING,
         retry_after_s=retry_after(headers.get("retry-after", ""), now),
-        detail={"status": status, "body": excerpt}
-        | ({"too_long": True} if advice == _TOO_LONG or status == 413 else {}),
+        detail={"status": status, "body": excerpt} | ({"too_long": True} if code == "P106" else {}),
         answered=status not in _UNANSWERED,
     )
 

@@ -287,7 +287,7 @@ class Connection:
         if not isinstance(below, ProviderError):
             below = next(iter(self._errors.faults), None)
         if below is not None:
-            code = below.code if below.code in ("P107", "R110") else "P120"
+            code = below.code if below.code in ("P107", "P113", "R110") else "P120"
             fault = self._fault(f"cannot be reached: {below}", code=code, retryable=below.retryable)
         else:
             refusal = self._errors.refusal

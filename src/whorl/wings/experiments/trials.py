@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.budget import NOTHING
 from whorl.interpreter.events import amount_in
-from whorl.interpreter.frames import OUTSIDE, is_cut, is_outside
+from whorl.interpreter.frames import OUTSIDE, REFUSED, is_cut, is_outside, root_of
 from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
@@ -102,7 +102,7 @@ class Outcome:
     @property
     def is_outside(self) -> bool:
         """Whether a provider or service failed it, which says nothing about the variant."""
-        return self.status == "failed" and self.error in OUTSIDE
+        return self.status == "failed" and self.error in OUTSIDE | REFUSED
 
 
 def digest(*parts: object) -> str:
@@ -247,8 +247,7 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
                 error = body.get("error") or {}
                 outcome.error, outcome.message = error.get("code", ""), error.get("message", "")
                 # If a provider failed, the step, the iteration and the run have the code R100.
-                cause = (error.get("cause") or {}).get("code")
-                outcome.error = cause if cause in OUTSIDE else outcome.error
+                outcome.error = root_of(error)["code"] if is_outside(error) else outcome.error
                 outcome.error = STOPPED if is_cut(error) else outcome.error
             case "warning" if row.status == "paused" and body.get("code") == STOPPED:
                 # The warning names the call that the budget does not allow.
