@@ -31,6 +31,8 @@ author = "The Whorl authors"
 release = version = whorl.__version__
 extensions = ["myst_parser", "sphinx_copybutton"]
 myst_heading_anchors = 4
+# Decisions are for people who change Whorl; they read them in the repository.
+exclude_patterns = ["internals/**"]
 html_theme = "furo"
 html_title = "Whorl"
 html_show_sphinx = False
@@ -47,6 +49,32 @@ _ACCESSIBLE = {
     "<pre>": '<pre tabindex="0">',
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
 }
+# Pages that have moved, each with its new place. Remove these in 0.4.
+MOVED = {
+    "guides/coming-from-a-while-loop": "tutorial/first-loop",
+    "guides/coming-from-langgraph": "formats/langgraph",
+    "guides/coming-from-logic-apps": "formats/logic-apps",
+    "guides/coming-from-mcp-cli": "formats/mcp-cli",
+    "guides/coming-from-n8n": "formats/n8n",
+    "guides/coming-from-orka": "formats/orka",
+    "guides/coming-from-shodan": "formats/shodan",
+    "guides/coming-from-studio": "formats/studio",
+    "guides/coming-from-temporal": "formats/temporal",
+    "guides/continuous-integration": "guides/testing",
+    "guides/editing": "guides/editor",
+    "guides/replay": "guides/testing",
+    "guides/schedules": "guides/triggers",
+    "guides/telemetry": "guides/operating",
+    "guides/templates": "guides/recipes",
+    "guides/until-the-tests-pass": "guides/recipes",
+    "guides/web": "guides/watching",
+    "guides/webhooks": "guides/triggers",
+    "reference/dialects": "formats/index",
+    "reference/loom": "formats/loom",
+    "reference/mcp-cli": "formats/mcp-cli",
+    "reference/orka": "formats/orka",
+    "reference/shodan": "formats/shodan",
+}
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s#]*)\)")
 
 
@@ -59,6 +87,7 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", _lead_outside)
     app.connect("html-page-context", _describe)
     app.connect("build-finished", _make_accessible)
+    app.connect("build-finished", _redirect)
     app.connect("build-finished", _write_for_models)
 
 
@@ -68,7 +97,7 @@ def _lead_outside(app: Sphinx, page: str, source: list[str]) -> None:
     def link(found: re.Match[str]) -> str:
         words, target = found.groups()
         path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
-        if path.startswith("docs/"):
+        if path.startswith("docs/") and not path.startswith("docs/internals/"):
             return found[0]
         return f"[{words}]({REPOSITORY}/blob/main/{path})" if REPOSITORY else words
 
@@ -101,6 +130,17 @@ def _make_accessible(app: Sphinx, fault: Exception | None) -> None:
         page.write_text(text, encoding="utf-8")
 
 
+def _redirect(app: Sphinx, fault: Exception | None) -> None:
+    """Writes a page at each old place that leads to the new one."""
+    for old, new in MOVED.items() if app.builder.format == "html" else ():
+        target = posixpath.relpath(f"{new}.html", posixpath.dirname(old))
+        words = f'<p>This page has moved: <a href="{target}">{new}</a>.</p>'
+        head = f'<meta http-equiv="refresh" content="0; url={target}"><title>Moved: {old}</title>'
+        page = Path(app.outdir) / f"{old}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f'<!doctype html><html lang="en"><head>{head}</head>{words}</html>\n')
+
+
 def _write_for_models(app: Sphinx, fault: Exception | None) -> None:
     """`llms.txt`, and the Markdown of each page beside it."""
     if fault is not None or app.builder.format != "html":
@@ -108,7 +148,7 @@ def _write_for_models(app: Sphinx, fault: Exception | None) -> None:
     lines = [
         "# Whorl",
         "",
-        "> A workflow engine for AI work that goes round until it is right.",
+        "> A workflow engine that runs AI loops until the result is right.",
         "",
     ]
     for page in sorted(app.env.found_docs):

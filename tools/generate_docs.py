@@ -23,6 +23,7 @@ from whorl.interfaces.http.app import build_app, document
 from whorl.interfaces.operations import OPERATIONS, TOOLS
 from whorl.interfaces.python.events import KINDS, StreamEvent
 from whorl.language import functions
+from whorl.providers.settings.tables import rows
 from whorl.wings.testing.format import SCHEMA
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +46,25 @@ RETURNS = f"""
 """
 
 
+# How the kinds of settings are written.
+KINDS_OF_SETTINGS = {
+    "age": "a time such as `90d`",
+    "any": "see Configuration",
+    "duration": "a time such as `20s`",
+    "headers": "texts by name",
+    "kind": "`openai`, `anthropic`, `ollama`, `local`, `scripted`",
+    "pause": "a time such as `20s`, or 0",
+    "permission": "true, false or a list",
+    "runtime": "`local` or `temporal`",
+    "secret": "text, secret",
+    "size": "a size such as `5GB`",
+    "texts": "a list of texts",
+    "texts_by_name": "texts by name",
+    "truth": "true or false",
+    "url": "a web address",
+    "whole": "a whole number",
+}
+
 COMPARED = """
 ## How values are compared
 
@@ -55,12 +75,23 @@ If a key means several steps, each must fit.
 """
 
 
+# Options that most commands have: described once, at the top of the page.
+COMMON = {
+    "--store FILE": "the store; default: `.whorl/whorl.db` of the project",
+    "--config FILE": "the configuration; default: the nearest `whorl.toml`",
+    "--json": "print JSON for other programs",
+    "--help": "print the help of a command",
+}
+
+
 def commands_page() -> str:
     """Every command with its help."""
     group = build_group(COMMANDS)
     lines = ["# Commands\n\n", NOTICE, "`whorl help COMMAND` prints the same.\n"]
-    lines.append("\n## Exit codes\n\n| code | what it means |\n|---|---|\n")
+    lines.append("\n## Exit codes\n\n| code | meaning |\n|---|---|\n")
     lines += [f"| {code} | {words} |\n" for code, words in EXITS.items()]
+    lines.append("\n## Options that most commands have\n\n| option | meaning |\n|---|---|\n")
+    lines += [f"| `{option}` | {words} |\n" for option, words in COMMON.items()]
     with click.Context(group, info_name="whorl") as context:
         lines.append("\n## All commands\n\n| command | what it does |\n|---|---|\n")
         lines += [f"| `{name}` | {words} |\n" for name, words in commands_in(group, context)]
@@ -78,8 +109,10 @@ def _help(command: click.Command, outer: click.Context, name: str) -> list[str]:
     """The help of a command and of those inside of it."""
     with click.Context(command, parent=outer, info_name=name) as context:
         context.terminal_width = context.max_content_width = 100
-        path = context.command_path
-        lines = [f"\n### {path}\n\n```text\n{command.get_help(context)}\n```\n"]
+        command.params = [one for one in command.get_params(context) if not _is_common(one)]
+        command.add_help_option = False
+        text = command.get_help(context)
+        lines = [f"\n### {context.command_path}\n\n```text\n{text}\n```\n"]
         for part in command.list_commands(context) if isinstance(command, click.Group) else ():
             found = command.get_command(context, part)
             if found is not None and not found.hidden:
@@ -87,16 +120,27 @@ def _help(command: click.Command, outer: click.Context, name: str) -> list[str]:
     return lines
 
 
+def _is_common(parameter: click.Parameter) -> bool:
+    return any(option.split()[0] in parameter.opts for option in COMMON)
+
+
 def errors_page() -> str:
-    """Every error code with its explanation."""
-    lines = ["# Error codes\n\n", NOTICE, "`whorl help CODE` prints the same.\n"]
+    """The index of all error codes; each has a page of its own."""
+    lines = ["# Error codes\n\n", NOTICE, "`whorl help CODE` prints the page of a code.\n"]
     lines.append("W: the workflow file or the request. R: the run. P: something outside.\n")
     lines.append("C: a change of a file. X: an experiment. I: a fault of Whorl itself.\n")
+    lines.append("\n| code | meaning |\n|---|---|\n")
     for code in codes():
-        text = explain(code) or ""
-        title, _, body = text.partition("\n")
-        lines.append(f"\n## {title.removeprefix('# ')}\n{body.replace('## ', '### ').rstrip()}\n")
+        title = (explain(code) or "").partition("\n")[0].removeprefix(f"# {code}: ")
+        lines.append(f"| [{code}](errors/{code}.md) | {title} |\n")
+    lines.append("\n```{toctree}\n:hidden:\n:glob:\nerrors/*\n```\n")
     return "".join(lines)
+
+
+def error_page(code: str) -> str:
+    """The explanation of a code."""
+    title, _, body = (explain(code) or "").partition("\n")
+    return f"{title}\n\n{NOTICE}{body.strip()}\n"
 
 
 def functions_page() -> str:
@@ -231,68 +275,70 @@ def http_page() -> str:
     found = document(build_app())
     lines = ["# The HTTP API\n\n", NOTICE]
     lines.append(
-        "`whorl serve` answers these; `GET /api/openapi.json` has the OpenAPI document of them."
+        "`whorl serve` answers these. `GET /api/openapi.json` has the OpenAPI document, with the "
+        "fields of every body and answer."
         "\nEvery request needs `Authorization: Bearer TOKEN` (the page has a cookie instead), and "
         "a body is `application/json`."
         "\nAn unknown field, in a body or a query, is an error."
-        "\nEvery answer that is not listed below is "
-        '`{"error": {"code", "message", "help", "diagnostics"}}`.'
-        "\nAn answer to GET has an `ETag`; send it back as `If-None-Match`, and the answer is 304 "
-        "without a body where nothing has changed."
+        '\nEvery error is `{"error": {"code", "message", "help", "diagnostics"}}`.'
+        "\nAn answer to GET has an `ETag`. If you send it back as `If-None-Match` and nothing has "
+        "changed, the answer is 304 without a body."
         "\nTimes are seconds since the epoch.\n"
     )
     lines.append("\n## Roles\n\nEach role may do all that those before it may.\n")
-    lines.append("\n| operation | least role | what it is | asked for by |\n|---|---|---|---|\n")
+    lines.append("\n| operation | least role | what it is | MCP tool |\n|---|---|---|---|\n")
+    operations: dict[str, str] = {}
     for name, each in OPERATIONS.items():
         role = f"`{each.role}`{', with `--edit`' if each.needs_edit else ''}"
-        asked = [f"`{method} {path}`" for method, path in each.routes()]
-        asked += [f"the MCP tool `{tool}`" for tool, meant in TOOLS.items() if meant == name]
-        lines.append(f"| {name} | {role} | {each.words} | {', '.join(asked)} |\n")
+        tools = ", ".join(f"`{tool}`" for tool, meant in TOOLS.items() if meant == name)
+        lines.append(f"| {name} | {role} | {each.words} | {tools} |\n")
+        operations |= {f"{method} {path}": name for method, path in each.routes()}
     tags = {op["tags"][0] for path in found["paths"].values() for op in path.values()}
     for tag in sorted(tags):
-        lines.append(f"\n## {tag.capitalize()}\n")
-        for path, operations in found["paths"].items():
-            for method, operation in operations.items():
+        lines.append(f"\n## {tag.capitalize()}\n\n| route | operation | what it does |")
+        lines.append(" takes | answers |\n|---|---|---|---|---|\n")
+        for path, methods in found["paths"].items():
+            for method, operation in methods.items():
                 if operation["tags"] == [tag]:
-                    lines += _operation(f"{method.upper()} {path}", operation)
-    lines.append("\n## Shapes\n")
-    for name, schema in found["components"]["schemas"].items():
-        lines.append(f"\n### {name}\n\n{_flat(schema.get('description', ''))}\n")
-        lines += _shape(schema)
+                    route = f"{method.upper()} {path}"
+                    lines.append(_operation(route, operations.get(route, ""), operation))
     return "".join(lines)
 
 
-def _operation(title: str, operation: dict) -> list[str]:
-    lines = [f"\n### {title}\n\n{operation['description'].strip()}\n"]
+def _operation(route: str, name: str, operation: dict) -> str:
+    what = _flat(operation["description"]).partition(". ")[0].rstrip(".")
     given = [f"`{one['name']}`" for one in operation.get("parameters", ()) if one["in"] != "path"]
-    if given:
-        lines.append(f"\nTakes {', '.join(given)}.\n")
     content = operation.get("requestBody", {}).get("content", {})
-    for media in content.values():
-        lines.append(f"\nBody: {_type(media['schema'])}.\n")
-    for status, answer in operation["responses"].items():
-        for kind, media in answer.get("content", {}).items():
-            what = "an event stream" if kind == "text/event-stream" else _type(media["schema"])
-            lines.append(f"\n{status}: {what}.\n")
-    return lines
+    given += [_type(media["schema"]) for media in content.values()]
+    answers = [
+        f"{status}: {'events' if kind == 'text/event-stream' else _type(media['schema'])}"
+        for status, answer in operation["responses"].items()
+        for kind, media in answer.get("content", {}).items()
+    ]
+    cells = [f"`{route}`", name, what, ", ".join(given), ", ".join(answers)]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 
-def _shape(schema: dict) -> list[str]:
-    if "properties" not in schema:
-        return []
-    lines = ["\n| field | type | meaning |\n|---|---|---|\n"]
-    needed = set(schema.get("required", ()))
-    for name, field in schema["properties"].items():
-        mark = "" if name in needed else ", optional"
-        doc = _flat(field.get("description", "")).replace("|", "\\|")
-        lines.append(f"| `{name}` | {_type(field)}{mark} | {doc} |\n")
-    return lines
+def settings_page() -> str:
+    """Every key of `whorl.toml`, from the rows that it is read and checked by."""
+    lines = ["# Settings\n\n", NOTICE]
+    lines.append("Every key of `whorl.toml`. [Configuration](configuration.md) explains them.\n")
+    lines.append("NAME is a name that you choose. `whorl file schema --config` prints the JSON ")
+    lines.append("Schema.\n")
+    section = ""
+    for keys, kind, words in rows():
+        table = ".".join(keys[:-1])
+        if table != section:
+            section = table
+            lines.append(f"\n## {table}\n\n| key | value | meaning |\n|---|---|---|\n")
+        words = words.replace("|", chr(92) + "|")
+        lines.append(f"| `{keys[-1]}` | {KINDS_OF_SETTINGS.get(kind, kind)} | {words} |\n")
+    return "".join(lines)
 
 
 def _type(schema: dict) -> str:
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return f"`{schema['$ref'].rpartition('/')[2]}`"
     if "anyOf" in schema:
         return " or ".join(_type(one) for one in schema["anyOf"])
     if "enum" in schema:
@@ -351,6 +397,35 @@ def _shape_of(field: dict) -> str:
     return ""
 
 
+def tables_page() -> str:
+    """The list of the pages that are made from the code."""
+    lines = ["# Tables\n\n", NOTICE, "These pages are made from the code.\n"]
+    for title, names in LISTED.items():
+        lines.append(f"\n## {title}\n\n")
+        lines += [f"- [{words}]({name}.md)\n" for name, words in names.items()]
+        lines.append("\n```{toctree}\n:hidden:\n" + "".join(f"{n}\n" for n in names) + "```\n")
+    return "".join(lines)
+
+
+# The pages of the list, each with its words.
+LISTED = {
+    "For everybody": {
+        "commands": "Every command with its help",
+        "errors": "Every error code",
+        "fields": "Every field of the native format",
+        "functions": "Functions, filters and tests of templates and expressions",
+        "logic-functions": "Functions of Logic Apps expressions",
+        "settings": "Every key of whorl.toml",
+        "testing": "Test files and whorl.testing",
+        "python": "The Python interface",
+        "http": "The HTTP API",
+        "public-files": "Public workflow files, and which of them run",
+    },
+    "For operators": {
+        "security": "Attacks and failures, with the tests that try them",
+        "dependencies": "Packages that Whorl needs",
+    },
+}
 PAGES = {
     "commands.md": commands_page,
     "errors.md": errors_page,
@@ -359,6 +434,8 @@ PAGES = {
     "fields.md": fields_page,
     "http.md": http_page,
     "python.md": python_page,
+    "settings.md": settings_page,
+    "tables.md": tables_page,
     "testing.md": testing_page,
 }
 
@@ -366,13 +443,18 @@ PAGES = {
 def main() -> int:
     """Writes or checks all pages."""
     stale = []
-    for name, make in PAGES.items():
-        path = REFERENCE / name
-        text = make()
-        if not path.exists() or path.read_text() != text:
-            stale.append(name)
+    pages = {REFERENCE / name: make() for name, make in PAGES.items()}
+    pages |= {REFERENCE / "errors" / f"{code}.md": error_page(code) for code in codes()}
+    for path in [*pages, *(REFERENCE / "errors").glob("*.md")]:
+        if path not in pages:
+            stale.append(path.name)
             if "--check" not in sys.argv:
-                path.write_text(text)
+                path.unlink()
+        elif not path.exists() or path.read_text() != pages[path]:
+            stale.append(path.name)
+            if "--check" not in sys.argv:
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(pages[path])
     if "--check" in sys.argv and stale:
         print(f"stale: {', '.join(stale)}; run python tools/generate_docs.py")
         return 1

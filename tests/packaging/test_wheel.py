@@ -112,6 +112,23 @@ def model() -> Iterator[str]:
     server.server_close()
 
 
+def start_path(steps: str, folder: Path, venv: Path, env: dict[str, str]) -> None:
+    """Pastes the lines that a reader sees first, without a key: two iterations, and why."""
+    folder.mkdir()
+    own = env | {"PATH": f"{venv / 'bin'}:{env['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euc", steps], cwd=folder, env=own, capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told
+    assert "mocked" in told
+    assert "review.approved" in told
+    assert "first.yaml" in told
+    files = {each.name for each in (folder / "flows").iterdir()}
+    assert {"first.yaml", "first.test.yaml", "whorl.toml"} <= files
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, version: str) -> None:
@@ -144,6 +161,12 @@ def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, ver
         return done.stdout
 
     assert whorl.__version__ in command("--version")
+    for page in ("README.md", "docs/index.md"):
+        block = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.S)[0]
+        install_line, steps = block.split("\n", 1)
+        assert install_line.startswith("uv tool install whorl ")
+        assert steps.count("\n") == 4
+        start_path(steps, tmp_path / page.replace("/", "-"), venv, kept | home)
     command("init")
     assert "all passed" in command("test")
     command("new", "self-refine", "loop.yaml")

@@ -39,8 +39,8 @@ providers.NAME.max_concurrent  whole  how many calls may run at the same time
 providers.NAME.requests_per_minute  whole  how many calls it accepts
 providers.NAME.tokens_per_minute  whole  how many tokens it accepts
 providers.NAME.threads   whole     processor threads of the embedded model
-providers.NAME.answer_tokens  whole  tokens to reserve for an answer without a limit
-providers.NAME.timeout_s  number   how long a call may take
+providers.NAME.answer_tokens  whole  tokens to reserve for an answer without a limit; default 1024
+providers.NAME.timeout_s  number   the longest time of a call; default 600
 providers.NAME.headers  headers  what is sent with every call
 providers.NAME.structured  truth   whether it is sent the schema of an answer
 providers.NAME.stream    truth     whether it streams
@@ -59,14 +59,14 @@ mcp.NAME.url             url       the address of a server that runs elsewhere
 mcp.NAME.env             texts_by_name  variables of its environment
 mcp.NAME.headers  headers  what is sent to its address
 mcp.NAME.tools           texts     the only tools that are offered
-mcp.NAME.timeout_s       number    how long a call may take
+mcp.NAME.timeout_s       number    the longest time of a call; default 60
 agents.NAME.kind         text      claude-code, codex, gemini or text
 agents.NAME.program      text      what is started
 agents.NAME.model        text      the model that it uses
 agents.NAME.flags        texts     what it is started with
 agents.NAME.skip_permissions  truth  whether it works without asking for permission
 agents.NAME.env          texts_by_name  variables of its environment
-agents.NAME.timeout_s    number    how long it may work
+agents.NAME.timeout_s    number    the longest time of a call; default 3600
 keys.NAME.url            text      the host that the key is sent to, and no other
 keys.NAME.token          text      sent as a bearer token; env:VARIABLE
 keys.NAME.username       text      for basic authentication
