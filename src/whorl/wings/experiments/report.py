@@ -12,7 +12,7 @@ from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import Diagnostic, UsageError, plural
-from whorl.language import Expression, LanguageError, free_names
+from whorl.language import Expression, free_names
 from whorl.lazily import dataclass
 from whorl.wings.experiments import statistics
 from whorl.wings.experiments.graders import SOLVED
@@ -164,6 +164,8 @@ def report_of(
     variants = _variants(experiment, whole, is_complete=is_complete)
     for one in flat:
         _count(variants[one.outcome.trial.variant], one)
+    level = f"{100 * statistics.LEVEL:g} %, each at {round(100 * shared_level(experiment), 2):g} %"
+    joint = f"differences of {len(experiment.variants) - 1} variants hold together at {level}"
     return Report(
         experiment=experiment.name,
         grader=main,
@@ -190,7 +192,7 @@ def report_of(
             *same_runs(one.outcome.trial for one in flat),
             *ungraded(experiment, flat),
             *notes_of_money,
-            *_level_words(experiment),
+            *([joint] if len(experiment.variants) > 2 else []),
         ],
         graded_by=grader_words(experiment.graders[main]),
         solved=experiment.solved or f"{main} >= {SOLVED}",
@@ -361,15 +363,6 @@ def shared_level(experiment: Experiment) -> float:
     return 1 - (1 - statistics.LEVEL) / max(1, len(experiment.variants) - 1)
 
 
-def _level_words(experiment: Experiment) -> list[str]:
-    """Returns a note on the joint level of the intervals of several variants."""
-    others, each, level = len(experiment.variants) - 1, shared_level(experiment), statistics.LEVEL
-    if others < 2:
-        return []
-    words = f"differences of {others} variants hold together at {100 * level:g} %"
-    return [f"{words}, each at {round(100 * each, 2):g} %"]
-
-
 def _fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) -> list[str]:
     """Returns notes on variants without a grade or a pair for some of the cases."""
     lines = []
@@ -382,8 +375,6 @@ def _fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) -
 
 
 # Texts beside the numbers: what is left out, what is missing, and the commands that continue.
-
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,18 +407,15 @@ def nothing_ended(
     `others` are its runs that the files no longer describe.
     """
     ended = list(ended)
-    failed = [one for one in ended if one.is_outside]
-    if failed:
+    if failed := [one for one in ended if one.is_outside]:
         codes = ", ".join(dict.fromkeys(one.error for one in failed))
-        trials = f"all {len(failed)} trials" if len(failed) > 1 else "the only trial"
-        words = f"{trials} of experiment {name!r} that ended failed because of the provider"
-        words += f" ({codes}): {failed[0].message}"
+        words = f"the provider failed {plural(len(failed), 'trial')} of experiment {name!r} "
+        words += f"({codes}), and no other one has ended: {failed[0].message}"
         return UsageError(words, help=f"once it answers: {commands.run}", code=failed[0].error)
     words = f"no run of experiment {name!r} has ended yet"
     if others:
-        runs = f"{others} {'run is' if others == 1 else 'runs are'}"
-        words = f"no run of experiment {name!r} as its files are now has ended; {runs} of "
-        words += "cases, variants or versions that it has no more"
+        runs = plural(others, "run")
+        words += f"; {runs} of other cases, variants or versions of its files do not count"
     if short := sum(one.is_short for one in ended):
         words += f": the budget ended {plural(short, 'trial')}"
     return UsageError(words, help=commands.run, code="R103" if short else "X110")
@@ -456,8 +444,10 @@ def grader_words(grader: Grader) -> str:
 
 def left_out(flat: Iterable[Graded]) -> list[str]:
     codes = Counter(one.outcome.error for one in flat if one.outcome.is_outside)
-    words = "left out: the provider failed"
-    return [f"{plural(count, 'trial')} {words} ({code})" for code, count in codes.items()]
+    return [
+        f"{plural(count, 'trial')} left out: the provider failed ({code})"
+        for code, count in codes.items()
+    ]
 
 
 def steered_words(runs: Sequence[str]) -> list[str]:
@@ -523,12 +513,8 @@ def graded_blocks(
     experiment: Experiment, blocks: Sequence[Sequence[Graded]]
 ) -> list[Sequence[Graded]]:
     """Returns the blocks with all deciding grades, except grades of people, for comparison."""
-    decide = {experiment.main_grader}
-    try:
-        test = experiment.solved
-        decide |= {use.name for use in free_names(Expression("jinja", test))} if test else set()
-    except LanguageError:
-        pass
+    uses = free_names(Expression("jinja", experiment.solved)) if experiment.solved else []
+    decide = {experiment.main_grader, *(use.name for use in uses)}
     return [
         block
         for block in blocks
@@ -545,18 +531,9 @@ def _missing(experiment: Experiment, one: Graded) -> list[str]:
 
 def ungraded(experiment: Experiment, flat: Sequence[Graded]) -> list[str]:
     """Returns notes on results without a grade, by grader; people are counted elsewhere."""
-    missing: dict[str, list[str]] = {}
-    for one in flat:
-        for name in _missing(experiment, one):
-            missing.setdefault(name, []).append(one.outcome.trial.case.id)
-    count = sum(one.outcome.status == "succeeded" for one in flat)
-    lines = []
-    for name, each in missing.items():
-        cases = list(dict.fromkeys(each))
-        rest = f" and {len(cases) - _NAMED} more" if len(cases) > _NAMED else ""
-        named = f"case{'' if len(cases) == 1 else 's'} {', '.join(cases[:_NAMED])}{rest}"
-        lines.append(f"no grade by {name!r} yet: {len(each)} of {count} results ({named})")
-    return lines
+    missing = Counter(name for one in flat for name in _missing(experiment, one))
+    results = plural(sum(one.outcome.status == "succeeded" for one in flat), "result")
+    return [f"no grade by {n!r} yet: {count} of {results}" for n, count in missing.items()]
 
 
 # Notes of a report on money.
@@ -566,46 +543,39 @@ def cost_words(
     experiment: Experiment, store: SqliteStore, flat: Sequence[Graded], rows: Mapping[str, RunRow]
 ) -> list[str]:
     """Returns the notes on costs in a report."""
-    gradings = [row.in_doubt for key, row in rows.items() if is_grading(key) and row.in_doubt]
+    gradings = [row.in_doubt for key, row in rows.items() if is_grading(key)]
+    lost = sum(row.status == "interrupted" for row in rows.values())
+    words = (
+        f"the cost of calls that were open when {plural(lost, 'run')} lost the process is unknown"
+    )
     return [
         *_budget_words(experiment, flat),
-        *_doubt_words("costs contain", flat),
-        *_reserved("what was spent in all contains", gradings, "grading"),
-        *_open_words(rows),
+        *_doubt_words("costs contain", [one.outcome.in_doubt for one in flat], "trial"),
+        *_doubt_words("what was spent in all contains", gradings, "grading"),
+        *([words] if lost else []),
         *_unpriced_words(store, flat),
     ]
 
 
-def _open_words(rows: Mapping[str, RunRow]) -> list[str]:
-    """Returns a note on runs that may have paid for a lost answer, since their process ended."""
-    count = sum(row.status == "interrupted" for row in rows.values())
-    words = "what a call costs that was open then is not in the costs"
-    return [f"{plural(count, 'run')} stopped when a process ended: {words}"] if count else []
-
-
 def _budget_words(experiment: Experiment, flat: Sequence[Graded]) -> Iterator[str]:
     """Yields notes on trials that a budget has stopped, by variant, with advice."""
-    has_own, stops = experiment.trial_budget is not None, Counter[tuple[str, str]]()
+    advice = "" if experiment.trial_budget is None else "; raise trial_budget to continue them"
+    stops = Counter[tuple[str, str]]()
     for outcome in (one.outcome for one in flat):
-        why = outcome.message if outcome.is_done and outcome.error == STOPPED else ""
         if outcome.is_short:
             why = "the budget was not enough; a larger one continues them"
-        if why:
             stops[outcome.trial.variant, why] += 1
+        elif outcome.is_done and outcome.error == STOPPED:
+            stops[outcome.trial.variant, outcome.message + advice] += 1
     for (variant, why), count in stops.items():
-        more = "; raise trial_budget to continue them" if has_own and "continues" not in why else ""
-        yield f"{plural(count, 'trial')} of {variant!r}: {why}{more}"
+        yield f"{plural(count, 'trial')} of {variant!r}: {why}"
 
 
-def _doubt_words(what: str, flat: Iterable[Graded]) -> list[str]:
-    """Returns a note on costs that include the reserve of calls in doubt."""
-    counts = [one.outcome.in_doubt for one in flat if one.outcome.in_doubt]
-    return _reserved(what, counts, "trial")
-
-
-def _reserved(what: str, counts: Sequence[int], noun: str) -> list[str]:
-    calls = f"{plural(sum(counts), 'call')} of {plural(len(counts), noun)}"
-    return [f"{what} what was reserved for calls in doubt: {calls}"] if counts else []
+def _doubt_words(what: str, counts: Sequence[int], noun: str) -> list[str]:
+    """Returns a note on costs that include the reserve of so many calls in doubt."""
+    doubtful = [count for count in counts if count]
+    calls = f"{plural(sum(doubtful), 'call')} of {plural(len(doubtful), noun)}"
+    return [f"{what} what was reserved for calls in doubt: {calls}"] if doubtful else []
 
 
 def _unpriced_words(
@@ -633,7 +603,7 @@ def _unpriced_words(
 
 def tell_of_costs(found: Sweep, store: SqliteStore, flat: Sequence[Graded]) -> None:
     """Adds notes on the costs of rules; if they are unknown, no rule is recommended."""
-    found.words += _doubt_words("costs contain", flat)
+    found.words += _doubt_words("costs contain", [one.outcome.in_doubt for one in flat], "trial")
     if unpriced := _unpriced_words(store, flat, with_gradings=False):
         found.words += unpriced
         found.refuse("no rule is recommended, since none is known to be cheaper")

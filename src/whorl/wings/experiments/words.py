@@ -222,40 +222,39 @@ def _percent(share: float) -> str:
 
 
 def judge_lines(report: JudgeReport) -> list[str]:
-    accuracy, kappa, results = report.accuracy, report.kappa, plural(report.results, "result")
-    limits = ""
-    if accuracy.low is not None and accuracy.high is not None:
-        limits = f" ({_percent(accuracy.low)} to {_percent(min(1.0, accuracy.high))})"
-    usual = "yes" if report.usual_label else "no"
+    results, usual = plural(report.results, "result"), "yes" if report.usual_label else "no"
+    votes, cases = plural(report.verdict_votes, "vote"), plural(report.cases, "case")
     lines = [
         f"judge of {safe(report.of)}, {safe(report.question)!r}: "
-        f"{results} of {plural(report.cases, 'case')} with a label, each verdict by "
-        f"{plural(report.verdict_votes, 'vote')}",
-        f"  agrees in {report.agreed} of {results}, {_percent(accuracy.value)}{limits}; always "
+        f"{results} of {cases} with a label, each verdict by {votes}",
+        f"  agrees in {report.agreed} of {results}, {span(report.accuracy, _percent)}; always "
         f"saying {usual} would agree in {round(report.usual * report.results)}, "
         f"{_percent(report.usual)}",
-        f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",
+        f"  kappa {span(report.kappa) if report.kappa else ''}: {report.words}",
         *(f"  {safe(note)}" for note in report.notes),
     ]
     for verdict, label, (count, of, (low, high)), effect in (
         ("yes", "no", report.wrong_yes, "stops too early"),
-        ("no", "yes", report.wrong_no, "goes round for nothing"),
+        ("no", "yes", report.wrong_no, "runs an extra iteration"),
     ):
         share = f"{_percent(count / of)} ({_percent(low)} to {_percent(high)})" if of else "-"
         words = f"said {verdict} where the label is {label}: {count} of {of}"
         lines.append(f"  {words}, {share}: {effect}")
+    cast = max(report.votes, default=0)
     for number, (right, calls) in report.votes.items():
-        cast = max(report.votes)
-        votes = f"all {cast} votes" if number == cast else f"any {number} of these {cast} votes"
-        lines.append(f"  {votes}: accuracy {_percent(right)}, {calls:.1f} calls a verdict")
+        by = f"all {cast} votes" if number == cast else f"any {number} of these {cast} votes"
+        lines.append(f"  {by}: accuracy {_percent(right)}, {calls:.1f} calls a verdict")
     if report.loop:
-        named = {n: plural(int(n), "vote") if n.isdigit() else n for n in report.loop}
+        head = (f"  the loop over {plural(report.loop_runs, 'run')} with", "grade", "cost")
         rows = [
-            [f"  {named[name]}", number_if_known(grade), dollars_if_known(cost)]
+            (
+                f"  {plural(int(name), 'vote') if name.isdigit() else name}",
+                number_if_known(grade),
+                dollars_if_known(cost),
+            )
             for name, (grade, cost) in report.loop.items()
         ]
-        over = f"  the loop over {plural(report.loop_runs, 'run')} with"
-        lines += table([[over, "grade", "cost"], *rows])
+        lines += table([head, *rows])
     if found := report.disagreements:
         lines.append(f"they differ in {plural(len(found), 'result')}: --csv has the judge's words")
     return lines
@@ -275,8 +274,7 @@ def sweep_lines(
     runs, most = plural(sweep.runs, "run"), experiment.explore.get(sweep.loop)
     longest = max((len(row) for row in sweep.curve.values()), default=0)
     if most is not None:
-        up_to = plural(max(most, longest), "iteration")
-        runs = f"{plural(sweep.runs, 'exploring run')} of up to {up_to}"
+        runs = f"{plural(sweep.runs, 'exploring run')} of up to {plural(most, 'iteration')}"
     rules = plural(len(sweep.rules) + len(sweep.not_ranked), "rule")
     lines = [f"{title}, {runs}; {rules}, no call was made ({took_s:.1f} s)", ""]
     if longest:
@@ -355,8 +353,8 @@ def answer_lines(found: WhatIf) -> list[str]:
     if found.unpriced:
         lines.append(f"  no price is known for {plural(found.unpriced, 'call')} of the run")
     if not answer.exact:
-        code = f"{answer.code}: " if answer.code else ""
-        return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]
+        why = ": ".join(filter(None, ("not known", answer.code, safe(answer.why))))
+        return [*lines, f"  what if     {why}"]
     lines.append(f"  what if     {_answer_words(answer, found.cost_of(answer))}")
     pair = (answer.returned, was.returned)
     if all(pair) and pair[0] != pair[1] and "[" not in found.loop:
@@ -376,19 +374,23 @@ def _answer_words(answer: Answer, cost_usd: float | None) -> str:
 def answers_lines(answers: list[WhatIf]) -> list[str]:
     """Returns the averages of a rule over several runs; nothing for a single run."""
     known = [each for each in answers if each.answer.exact]
-    if len(answers) < 2 or not known:
-        return []
     # Answers that influence each other cannot be averaged.
-    if any("[" in each.loop or each.remembers for each in answers):
+    is_joint = any("[" in each.loop or each.remembers for each in answers)
+    if len(answers) < 2 or not known or is_joint:
         return []
-    title = f"{len(known)} of {plural(len(answers), 'run')} answered, on average"
-    before, after = ([each.as_it_was for each in known], [each.answer for each in known])
-    counts = [sum(one.iterations for one in each) / len(known) for each in (before, after)]
-    words = f"{title}: {counts[0]:.1f} iterations became {counts[1]:.1f}"
+    pairs = [(each.as_it_was, each.answer) for each in known]
+    before, after = (
+        sum(one.iterations for one in each) / len(known) for each in zip(*pairs, strict=True)
+    )
+    words = f"{len(known)} of {plural(len(answers), 'run')} answered, on average: "
+    words += f"{before:.1f} iterations became {after:.1f}, "
     if any(one.unpriced for one in answers):
-        return [f"{words}, cost not known"]
-    usd = [sum(a.usage.get("cost_usd", 0.0) for a in each) / len(known) for each in (before, after)]
-    return [f"{words}, {dollars(usd[0])} became {dollars(usd[1])}"]
+        return [words + "cost not known"]
+    usd = [
+        sum(one.usage.get("cost_usd", 0.0) for one in each) / len(known)
+        for each in zip(*pairs, strict=True)
+    ]
+    return [f"{words}{dollars(usd[0])} became {dollars(usd[1])}"]
 
 
 def answers_csv(answers: list[WhatIf]) -> str:
@@ -408,27 +410,25 @@ def answers_csv(answers: list[WhatIf]) -> str:
 
 def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progress) -> list[str]:
     """Returns the forecast, and the models without a price, before anything is paid for."""
-    parts = [
-        f"{experiment.name}: {plural(len(experiment.cases), 'case')} x "
-        f"{plural(len(experiment.variants), 'variant')}: {plural(forecast.trials, 'trial')}"
-    ]
+    cases, variants = (plural(len(experiment.cases), "case"), len(experiment.variants))
     explored = ", ".join(f"{name} up to {most}" for name, most in experiment.explore.items())
-    parts += [f"explore {explored}"] if explored else []
-    parts += [f"{forecast.left} to run"] if forecast.left != forecast.trials else []
-    parts += [f"{plural(forecast.gradings, 'result')} to grade"] if forecast.gradings else []
-    parts += [f"at most {plural(forecast.calls, 'call')}"] if forecast.calls is not None else []
-    most = "at most" if forecast.is_limit else "at most about"
-    parts += [f"{most} {dollars_at_most(forecast.cost_usd)}"] if forecast.cost_usd else []
-    if (budget := progress.budget_usd) is not None:
-        left = dollars(max(0.0, budget - progress.spent_usd))
-        parts.append(f"budget {dollars(budget)}")
-        parts += [f"of which {left} is left"] if progress.spent_usd else []
-    lines = [", ".join(parts)]
+    most, budget = "at most" if forecast.is_limit else "at most about", progress.budget_usd
+    parts = {
+        f"{experiment.name}: {cases} x {plural(variants, 'variant')}: "
+        f"{plural(forecast.trials, 'trial')}": True,
+        f"explore {explored}": explored,
+        f"{forecast.left} to run": forecast.left != forecast.trials,
+        f"{plural(forecast.gradings, 'result')} to grade": forecast.gradings,
+        f"at most {plural(forecast.calls or 0, 'call')}": forecast.calls is not None,
+        f"{most} {dollars_at_most(forecast.cost_usd or 0.0)}": forecast.cost_usd,
+        f"budget {dollars(budget or 0.0)}": budget is not None,
+        f"{dollars(progress.spent_usd)} of it spent": budget is not None and progress.spent_usd,
+    }
+    lines = [", ".join(part for part, is_shown in parts.items() if is_shown)]
     if forecast.unpriced and (forecast.left or forecast.gradings):
-        models = ", ".join(map(safe, forecast.unpriced))
-        words = f"no price is known for {models}, so their cost is not counted"
-        words += ", and no budget limits it: set [prices.MODEL] in whorl.toml"
-        lines.append(f"  {words}")
+        words = f"  no price is known for {', '.join(map(safe, forecast.unpriced))}, so their cost "
+        words += "is not counted or limited: set [prices.MODEL] in whorl.toml"
+        lines.append(words)
     return lines
 
 
@@ -448,101 +448,49 @@ def progress_line(progress: Progress, elapsed_s: float) -> str:
     return words
 
 
-# Pictures of a sweep as SVG: grade by iteration, and cost against grade with the frontier.
+# The picture of a sweep as SVG.
 
 _WIDTH, _HEIGHT, _EDGE = 420, 260, 46
-_COLORS = {"last": "#2563eb", "best by score": "#059669", "best that was made": "#9ca3af"}
-_HEAD = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-    'font-family="sans-serif" font-size="11"><title>{title}</title>'
-)
-Point = tuple[float, float]
-
-
-class _Plot:
-    """One pair of axes, at an offset; values become places. Grades go up, from 0 to 1."""
-
-    def __init__(self, left: int, across: Sequence[float], grades: Sequence[float], title: str):
-        self._left, self._across = left, (min(across, default=0.0), max(across, default=1.0))
-        low, high = min(grades, default=0.0), max(grades, default=1.0)
-        self._up = max(0.0, low - 0.05), min(1.0, high + 0.05)
-        bottom, start = _HEIGHT - _EDGE, left + _EDGE
-        path = f"M{start} 24V{bottom}H{left + _WIDTH - 12}"
-        self.parts = [f'<path d="{path}" fill="none" stroke="#9ca3af"/>']
-        self.text((start, 16), title, "start")
-        for step in range(5):
-            value = self._up[0] + (self._up[1] - self._up[0]) * step / 4
-            self.text((start - 6, self.place((0, value))[1] + 4), f"{value:.2f}", "end")
-
-    def place(self, point: Point) -> Point:
-        (low, high), (bottom, top) = self._across, self._up
-        wide, tall = _WIDTH - _EDGE - 24, _HEIGHT - _EDGE - 36
-        x = self._left + _EDGE + wide * (point[0] - low) / ((high - low) or 1)
-        y = _HEIGHT - _EDGE - tall * (point[1] - bottom) / ((top - bottom) or 1)
-        return round(x, 1), round(y, 1)
-
-    def text(self, at: Point, words: str, anchor: str, color: str = "#6b7280") -> None:
-        place = f'x="{at[0]}" y="{at[1]}" fill="{color}" text-anchor="{anchor}"'
-        self.parts.append(f"<text {place}>{escape(words)}</text>")
-
-    def tick(self, value: float, words: str) -> None:
-        self.text((self.place((value, 0))[0], _HEIGHT - _EDGE + 16), words, "middle")
-
-    def shape(self, name: str, points: Iterable[Point], look: str) -> None:
-        places = " ".join(f"{x},{y}" for x, y in map(self.place, points))
-        self.parts.append(f'<{name} points="{places}" {look}/>')
-
-    def line(self, points: Iterable[Point], color: str) -> None:
-        self.shape("polyline", points, f'fill="none" stroke="{color}" stroke-width="2"')
-
-    def dot(self, point: Point, color: str, size: float, title: str) -> None:
-        (x, y), words = self.place(point), f"<title>{escape(title)}</title>"
-        self.parts.append(f'<circle cx="{x}" cy="{y}" r="{size}" fill="{color}">{words}</circle>')
 
 
 def sweep_svg(sweep: Sweep) -> str:
-    """Returns both pictures of a sweep beside each other."""
-    title = f"loop {sweep.loop}: what other rules would have done"
-    head = _HEAD.format(width=2 * _WIDTH, height=_HEIGHT, title=escape(title))
-    return f"{head}{''.join(_curve(sweep))}{''.join(_frontier(sweep))}</svg>\n"
+    """Returns a picture of grade against cost: all rules, the frontier, yours and the best one."""
+    rules = [rule for rule in sweep.rules if math.isfinite(rule.cost_usd)]
+    costs, grades = [rule.cost_usd for rule in rules] or [0.0], [rule.grade for rule in rules]
+    cheap, dear = min(costs), max(costs)
+    low = max(0.0, min(grades, default=0.0) - 0.05)
+    high = min(1.0, max(grades, default=1.0) + 0.05)
 
+    def place(cost: float, grade: float) -> tuple[float, float]:
+        x = _EDGE + (_WIDTH - _EDGE - 24) * (cost - cheap) / ((dear - cheap) or 1)
+        y = _HEIGHT - _EDGE - (_HEIGHT - _EDGE - 36) * (grade - low) / ((high - low) or 1)
+        return round(x, 1), round(y, 1)
 
-def _curve(sweep: Sweep) -> list[str]:
-    rows = {
-        name: [(float(n), value) for n, value in enumerate(row, 1) if math.isfinite(value)]
-        for name, row in sweep.curve.items()
-    }
-    values = [value for points in rows.values() for _, value in points]
-    values += [limit for row in sweep.bands.values() for limits in row for limit in limits]
-    longest = max((len(row) for row in sweep.curve.values()), default=1)
-    plot = _Plot(0, (1, max(2, longest)), values, "grade by iteration")
-    for number in range(1, longest + 1):
-        plot.tick(number, str(number))
-    for index, (name, points) in enumerate(rows.items()):
-        color, band = _COLORS[name], [] if "made" in name else sweep.bands.get(name, [])
-        lows, highs = ([(n, each[at]) for n, each in enumerate(band, 1)] for at in (0, 1))
-        plot.shape("polygon", (*lows, *highs[::-1]), f'fill="{color}" fill-opacity="0.12"')
-        plot.line(points, color)
-        place = (_WIDTH - 20, _HEIGHT - _EDGE - 12 - 14 * index)
-        plot.text(place, name, "end", color)
-    return plot.parts
+    def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
+        return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
 
+    def dot(rule: RuleResult, color: str, size: int) -> str:
+        x, y = place(rule.cost_usd, rule.grade)
+        title = f"<title>{escape(rule.words)}</title>"
+        return f'<circle cx="{x}" cy="{y}" r="{size}" fill="{color}">{title}</circle>'
 
-def _frontier(sweep: Sweep) -> list[str]:
-    if sweep.rules and not sweep.frontier:
-        return [f'<text x="{_WIDTH + _EDGE}" y="16">the cost is not known</text>']
-    points = [(rule.cost_usd, rule.grade) for rule in sweep.rules]
-    costs = [cost for cost, _ in points]
-    plot = _Plot(_WIDTH, costs, [grade for _, grade in points], "grade against cost")
-    for cost in (min(costs, default=0.0), max(costs, default=1.0)):
-        plot.tick(cost, dollars(cost))
-    for rule, point in zip(sweep.rules, points, strict=True):
-        plot.dot(point, "#d1d5db", 2, rule.words)
-    plot.line([points[index] for index in sweep.frontier], "#2563eb")
+    axes = f'<path d="M{_EDGE} 24V{_HEIGHT - _EDGE}H{_WIDTH - 12}" fill="none" stroke="#9ca3af"/>'
+    title = "grade against cost" if rules else "the cost is not known"
+    parts = [axes, text(_EDGE, 16, title, "start")]
+    for step in range(5):
+        grade = low + (high - low) * step / 4
+        parts.append(text(_EDGE - 6, place(cheap, grade)[1] + 4, f"{grade:.2f}", "end"))
+    for cost in (cheap, dear) if rules else ():
+        parts.append(text(place(cost, low)[0], _HEIGHT - _EDGE + 16, dollars(cost)))
+    parts += [dot(rule, "#d1d5db", 2) for rule in rules]
+    best = [sweep.rules[index] for index in sweep.frontier]
+    line = " ".join("{},{}".format(*place(rule.cost_usd, rule.grade)) for rule in best)
+    parts.append(f'<polyline points="{line}" fill="none" stroke="#2563eb" stroke-width="2"/>')
     for one, word, color in ((sweep.own, "yours", "#dc2626"), (sweep.recommended, "★", "#059669")):
-        if one is not None and one.grades:
-            point = one.cost_usd, one.grade
-            x, y = plot.place(point)
-            plot.dot(point, color, 5, f"{word}: {one.words}")
-            plot.text((x, y - 9), word, "middle")
-    return plot.parts
+        if one in rules and one is not None:
+            x, y = place(one.cost_usd, one.grade)
+            parts += [dot(one, color, 5), text(x, y - 9, word)]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
+    name = escape(f"loop {sweep.loop}: what other rules would have done")
+    style = 'font-family="sans-serif" font-size="11" fill="#6b7280"'
+    return f"{head} {style}><title>{name}</title>{''.join(parts)}</svg>\n"
