@@ -64,7 +64,7 @@ def test_a_trigger_starts_nothing_before_a_person_lets_it(clone: Clone) -> None:
         assert (shown(client)["paused"], shown(client)["firings"]) == (True, [])
         assert f"`whorl server schedule resume {NAME}`" in shown(client)["trouble"]
         listed = clone.whorl("server", "schedule", "ls")
-        assert f"{NAME} starts nothing: it stands in a file" in listed.stderr
+        assert f"{NAME} starts nothing: this trigger comes from a workflow file" in listed.stderr
 
         # What is advised helps.
         assert clone.whorl("server", "schedule", "resume", NAME).returncode == 0

@@ -228,14 +228,16 @@ async def change(
     return await store.change(made)
 
 
-async def changed(store: SqliteStore, statement: str, values: Sequence[Column]) -> int:
-    """Runs a statement that changes a table of servers; returns the number of changed rows."""
+async def changed(
+    store: SqliteStore, statement: str, values: Sequence[Column], definitions: str = DEFINITIONS
+) -> int:
+    """Runs a statement that changes a table; returns the number of changed rows."""
 
     def apply(connection: apsw.Connection) -> int:
         connection.execute(statement, values)
         return connection.changes()
 
-    return await change(store, apply)
+    return await change(store, apply, definitions)
 
 
 def rows(

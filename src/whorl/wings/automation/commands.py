@@ -59,6 +59,7 @@ def schedule() -> None:
 )
 @options.input_options
 @options.budget_option("The most that each run may spend.")
+@options.step_options
 @click.option("--name", default="", metavar="NAME", help="Its name. [default: the workflow's]")
 @options.workflow_option
 @json_option
@@ -75,6 +76,7 @@ def schedule_add(
     backfill: bool,
     inputs: tuple[str, ...],
     budget: float | None,
+    steps: dict[str, dict[str, str]],
     name: str,
     workflow: str,
     as_json: bool,
@@ -97,6 +99,7 @@ def schedule_add(
         backfill=backfill,
         inputs=options.read_inputs(project, read, inputs, text=text, file=file),
         budget_usd=budget,
+        steps=steps,
     )
 
     async def add(schedules: Schedules) -> Listed:
@@ -200,7 +203,7 @@ def _row(project: Project, each: Listed) -> tuple[str, ...]:
 def document(each: Listed) -> dict[str, object]:
     """Returns a schedule as JSON for programs."""
     known = each.schedule
-    own = ("name", "file", "overlap", "backfill", "inputs", "paused")
+    own = ("name", "file", "overlap", "backfill", "inputs", "paused", "steps")
     firings = [{n: getattr(f, n) for n in ("due", "state", "run", "reason")} for f in each.firings]
     return {
         **{name: getattr(known, name) for name in own},

@@ -7,8 +7,8 @@ import math
 import os
 import re
 import secrets
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import UsageError, WhorlError
 from whorl.plugins import needed
@@ -17,6 +17,7 @@ from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given
 from whorl.services.serving.triggers import checked_start
+from whorl.services.steering import with_steps
 from whorl.wings.automation.rules import CODE, POLLED, rule_of, written_rule
 from whorl.wings.automation.table import Firing, Overlap, Schedule, ScheduleTable
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-_NOT_LET: Final = "it stands in a file, and nobody has let it start anything yet"
+_NOT_LET: Final = "this trigger comes from a workflow file and is not enabled; enable it with"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class NewSchedule:
     backfill: bool = False
     inputs: Mapping[str, Json] = field(default_factory=dict)
     budget_usd: float | None = None
+    steps: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +95,9 @@ class Schedules:
         now = self.store.clock()
         rule = written_rule(cron=new.cron, every=new.every, zone=new.zone, now=now)
         file = self.project.locate(new.file)
-        workflow = self.project.read(file, new.named).workflow
+        workflow = with_steps(self.project.read(file, new.named).workflow, new.steps)
         inputs = {**new.inputs}
-        self._check_inputs(workflow, inputs)
+        self._check_inputs(workflow, inputs, new.steps)
         name = new.name or _NOT_IN_NAMES.sub("-", workflow.name).strip("-.")[:100] or "schedule"
         if _NAME.fullmatch(name) is None:
             advice = "use 1 to 100 letters, digits, '_', '.' and '-'"
@@ -114,12 +116,16 @@ class Schedules:
             limits={} if new.budget_usd is None else {"cost_usd": new.budget_usd},
             created_at=now,
             cursor=now,
+            steps=new.steps,
         )
 
-    def _check_inputs(self, workflow: Workflow, inputs: dict[str, Json]) -> None:
+    def _check_inputs(
+        self, workflow: Workflow, inputs: dict[str, Json], steps: dict[str, dict[str, str]]
+    ) -> None:
         check_given(workflow, inputs, advice="see `inputs` of the workflow")
         secret = [port.name for port in workflow.inputs if port.secret and port.name in inputs]
-        if secret or redact(inputs, self.project.secrets()) != inputs:
+        given: Any = [inputs, steps]
+        if secret or redact(given, self.project.secrets()) != given:
             what = f"the input {secret[0]!r} is secret" if secret else "an input holds a secret"
             advice = (
                 "keep it in whorl.toml, as the api_key of a provider or in [keys.NAME] for `http`"
@@ -152,7 +158,7 @@ class Schedules:
             return ""
         try:
             workflow = self.project.read(schedule.file, schedule.named).workflow
-            check_given(workflow, schedule.inputs, advice="")
+            check_given(with_steps(workflow, schedule.steps), schedule.inputs, advice="")
         except WhorlError as fault:
             return f"{schedule.file}: {fault}"
         return schedule.fault
@@ -213,7 +219,7 @@ def lets_triggers(project: Project) -> bool:
 
 
 def not_let(name: str) -> str:
-    return f"{_NOT_LET}: `whorl server schedule resume {name}`"
+    return f"{_NOT_LET} `whorl server schedule resume {name}`"
 
 
 def _rule_of_trigger(workflow: Workflow, now: float) -> dict[str, Json] | None:
@@ -234,6 +240,8 @@ def prepared(
 ) -> tuple[Workflow, Start]:
     """Returns the workflow and start of a schedule, by its file as it is now. Raises WhorlError."""
     reading = project.read(schedule.file, schedule.named)
-    start = Start(schedule.inputs, limits=schedule.limits, key=key, file=schedule.file)
+    reading = replace(reading, workflow=with_steps(reading.workflow, schedule.steps))
+    given, steps, limits = schedule.inputs, schedule.steps, schedule.limits
+    start = Start(given, steps=steps, limits=limits, key=key, file=schedule.file)
     start, _ = checked_start(reading, providers, start)
     return reading.workflow, start

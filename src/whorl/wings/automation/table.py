@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.runtimes.service.tables import change, rows
+from whorl.runtimes.service.tables import change, changed, rows
 from whorl.runtimes.sqlite.encoding import to_text, whole
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ _LAST: Final = 32_503_680_000.0
 _REASON_MAX: Final = 500
 _ENDS: Final = "('succeeded', 'failed', 'cancelled')"
 _COLUMNS: Final = """name, id, root, file, named, rule, overlap, backfill, inputs, limits, trigger,
-    created_at, paused, cursor, fault"""
+    created_at, paused, cursor, fault, steps"""
 _DEFINITIONS: Final = """
 CREATE TABLE IF NOT EXISTS schedules(
     name TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, root TEXT NOT NULL, file TEXT NOT NULL,
     named TEXT NOT NULL, rule TEXT NOT NULL, overlap TEXT NOT NULL, backfill INTEGER NOT NULL,
     inputs TEXT NOT NULL, limits TEXT NOT NULL, trigger TEXT NOT NULL, created_at REAL NOT NULL,
-    paused INTEGER NOT NULL, cursor REAL NOT NULL, fault TEXT NOT NULL
+    paused INTEGER NOT NULL, cursor REAL NOT NULL, fault TEXT NOT NULL,
+    steps TEXT NOT NULL DEFAULT '{}'
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS firings(
     schedule TEXT NOT NULL, due REAL NOT NULL, state TEXT NOT NULL, run TEXT NOT NULL,
@@ -46,8 +47,10 @@ CREATE TABLE IF NOT EXISTS firings(
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS firings_open ON firings(due) WHERE state IN ('asked', 'waiting');
 """
-_ALL: Final = f"SELECT {_COLUMNS} FROM schedules ORDER BY name"
-_PUT: Final = f"INSERT INTO schedules({_COLUMNS}) VALUES({'?,' * 14}?)"
+# Tables of older stores lack the last column until a schedule is added.
+_ALL: Final = "SELECT * FROM schedules ORDER BY name"
+_STEPS: Final = "ALTER TABLE schedules ADD COLUMN steps TEXT NOT NULL DEFAULT '{}'"
+_PUT: Final = f"INSERT INTO schedules({_COLUMNS}) VALUES({'?,' * 15}?)"
 _ADVANCE: Final = "UPDATE schedules SET cursor = ?3 WHERE id = ?1 AND cursor = ?2 AND NOT paused"
 _FIRE: Final = "INSERT OR IGNORE INTO firings VALUES(?, ?, ?, '', ?, ?)"
 # A started firing is shown once the run is also here.
@@ -95,6 +98,8 @@ class Schedule:
     paused: bool = False
     cursor: float = 0.0
     fault: str = ""
+    # Models and prompts that a person chose for steps; "" for all of them.
+    steps: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ class ScheduleTable:
                 raise NameTaken(schedule.name)
             if len(names) >= SCHEDULES_MAX:
                 raise UsageError(f"there are {SCHEDULES_MAX:,} schedules", help="remove some")
-            connection.execute(_PUT, _row(schedule))
+            _put(connection, schedule, _PUT)
 
         await change(self.store, apply, _DEFINITIONS)
 
@@ -153,7 +158,7 @@ class ScheduleTable:
         def apply(connection: apsw.Connection) -> None:
             connection.execute("DELETE FROM schedules WHERE trigger = ''")
             for schedule in schedules:
-                connection.execute(f"{_PUT} ON CONFLICT DO NOTHING", _row(schedule))
+                _put(connection, schedule, f"{_PUT} ON CONFLICT DO NOTHING")
             for firing in firings:
                 row = (firing.schedule, firing.due, firing.state, firing.run, firing.reason)
                 connection.execute(_MIRROR, (*row, firing.at))
@@ -172,7 +177,7 @@ class ScheduleTable:
                 flags = (schedule.backfill, schedule.paused)
                 connection.execute(_FOLLOW, (*known, schedule.fault, *flags))
                 if connection.changes() == 0:
-                    connection.execute(f"{_PUT} ON CONFLICT DO NOTHING", _row(schedule))
+                    _put(connection, schedule, f"{_PUT} ON CONFLICT DO NOTHING")
 
         await change(self.store, apply, _DEFINITIONS)
 
@@ -248,16 +253,13 @@ class ScheduleTable:
         return str(found[0][0]) if found else ""
 
     async def _execute(self, statement: str, values: tuple[Any, ...]) -> None:
-        def apply(connection: apsw.Connection) -> None:
-            connection.execute(statement, values)
-
-        await change(self.store, apply, _DEFINITIONS)
+        await changed(self.store, statement, values, _DEFINITIONS)
 
 
 def _schedule(row: tuple[Any, ...]) -> Schedule:
     names = [name.strip() for name in _COLUMNS.split(",")]
-    values = dict(zip(names, row, strict=True))
-    for name in ("rule", "inputs", "limits"):
+    values = dict(zip(names, row, strict=False))
+    for name in {"rule", "inputs", "limits", "steps"} & values.keys():
         values[name] = json.loads(values[name])
     for name in ("backfill", "paused"):
         values[name] = bool(values[name])
@@ -267,6 +269,9 @@ def _schedule(row: tuple[Any, ...]) -> Schedule:
     return Schedule(**values)
 
 
-def _row(schedule: Schedule) -> tuple[Any, ...]:
+def _put(connection: apsw.Connection, schedule: Schedule, statement: str) -> None:
+    if all(column[1] != "steps" for column in connection.execute("PRAGMA table_info(schedules)")):
+        connection.execute(_STEPS)
     values = [getattr(schedule, name.strip()) for name in _COLUMNS.split(",")]
-    return tuple(to_text(value) if isinstance(value, dict) else value for value in values)
+    row = tuple(to_text(value) if isinstance(value, dict) else value for value in values)
+    connection.execute(statement, row)

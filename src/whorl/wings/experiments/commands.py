@@ -28,7 +28,7 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import dollars
 from whorl.wings.experiments import words
-from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.document import ENDINGS, read_experiment
 from whorl.wings.experiments.report import Commands, nothing_ended, warnings
 from whorl.wings.experiments.trials import blocks_of
 from whorl.wings.experiments.variants import loop_named, prepare, unknown
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 # The exit codes of a command that a budget has stopped, and of a gate that fails.
 PAUSED, _FAILED = 5, 1
-_ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json", "")
 _RULE = ("until", "at_most", "returns")
 
 
@@ -363,7 +362,7 @@ def is_file(project: Project, file: str) -> bool:
 
 
 def _path(project: Project, file: str) -> Path | None:
-    paths = (base / (file + ending) for base in (Path(), project.root) for ending in _ENDINGS)
+    paths = (base / f"{file}{end}" for base in (Path(), project.root) for end in (*ENDINGS, ""))
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -545,8 +544,6 @@ def _of_runs(
     from whorl.services.runs import find_run
     from whorl.wings.experiments.what_if.query import runs_of_version, what_ifs_of
 
-    if not any(rule.values()):
-        raise UsageError("say which rule: --until, --at-most or --return")
     runs, others = [find_run(store, run) for run in what], 0
     if options["workflow"]:
         runs, others = runs_of_version(store, options["workflow"], options["version"])
@@ -597,8 +594,6 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
     from whorl.services.runs import find_run
     from whorl.wings.experiments.what_if.query import what_if_of
 
-    if not any(rule.values()):
-        raise UsageError("--check replays the answers of one rule: --until, --at-most or --return")
     runs = [find_run(study.store, s.facts.run) for s in study.subjects(loop, variant)[:count]]
     answers = [what_if_of(study.store, run, loop.name, check=True, **rule) for run in runs]
     if known := sum(one.answer.exact for one in answers):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.source import Document, Value
 
 
+ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json")
 # The variant that every experiment has: the file without changes.
 BASE = "base"
 # The names that graders can read, of a run and of a trial.

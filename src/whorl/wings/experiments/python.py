@@ -18,7 +18,7 @@ from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.services.run_driver import Driving
 from whorl.services.runs import find_run, open_runtime
-from whorl.wings.experiments.document import NAMES, read_document, read_experiment
+from whorl.wings.experiments.document import ENDINGS, NAMES, read_document, read_experiment
 from whorl.wings.experiments.report import Commands, nothing_ended
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.report import Report, VariantReport
     from whorl.wings.experiments.what_if.sweep import Sweep
 
-_SUFFIXES = (".experiment.yaml", ".experiment.yml", ".experiment.json")
 _COMMANDS = Commands(
     "run() or run_sync() of the experiment runs it",
     "run_sync(fresh=True)",
@@ -62,7 +61,7 @@ class Experiment:
     ) -> None:
         self._tasks = Tasks()
         self._project: Project = project_of(config, store, trust=trust)
-        if str(file).endswith(_SUFFIXES):
+        if str(file).endswith(ENDINGS):
             if cases is not None or grade is not None or options:
                 raise UsageError("an experiment file says its cases, graders and options itself")
             self._read: Read = read_experiment(self._project, str(file))

@@ -406,8 +406,6 @@ async def what_if_of_run(state: State, run: KnownRun, asked: AskedRule) -> Found
     """What a rule would have done in a run; no call is made."""
 
     def work() -> Found:
-        if not any(asked.rule().values()):
-            raise UsageError("say which rule: until, at_most or returns")
         return Found(document=what_if_of(state.store, run, asked.at, **asked.rule()).document())
 
     return await asyncio.to_thread(work)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, plural, safe
 from whorl.lazily import dataclass
-from whorl.runtimes.service.tables import change, rows
+from whorl.runtimes.service.tables import change, changed, rows
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.project import candidates
-from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.document import ENDINGS, read_experiment
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
 from whorl.wings.experiments.trials import generation_of, key_prefix
@@ -58,7 +58,6 @@ _SETTLE: Final = """UPDATE experiments SET state = ?3, reason = ?4, owner = ''
     WHERE name = ?1 AND owner = ?2 AND state = 'asked'"""
 _STOP: Final = "UPDATE experiments SET state = 'stopped' WHERE name = ? AND state = 'asked'"
 LOOK_S: Final = 2.0
-_SUFFIXES: Final = (".experiment.yaml", ".experiment.yml", ".experiment.json")
 
 log = logging.getLogger("whorl")
 
@@ -119,11 +118,7 @@ class ExperimentTable:
         await self._changed("DELETE FROM experiments WHERE name = ?", (name,))
 
     async def _changed(self, statement: str, values: tuple[str | float, ...]) -> bool:
-        def apply(connection: apsw.Connection) -> bool:
-            connection.execute(statement, values)
-            return connection.changes() > 0
-
-        return await change(self.store, apply, _DEFINITIONS)
+        return await changed(self.store, statement, values, _DEFINITIONS) > 0
 
 
 async def remove(project: Project, name: str, again: str) -> int:
@@ -157,7 +152,7 @@ class Experiments:
         """Returns the experiment files of the project, by their names."""
         found: dict[str, str] = {}
         for path, _ in sorted(candidates(self._root)):
-            if path.endswith(_SUFFIXES):
+            if path.endswith(ENDINGS):
                 name = os.path.basename(path).partition(".")[0]
                 with suppress(WhorlError):
                     name = read_experiment(self.project, path).name

@@ -134,6 +134,8 @@ def what_ifs_of(
 
     The words of the rule are those of `rule_of`; `check` replays the answer through the engine.
     """
+    if not any(asked.values()):
+        raise UsageError("say which rule: until, at most or return")
     workflow = from_json(store.workflow(run))
     loop = find_loop(workflow, loop_name)
     rule = rule_of(workflow, loop, **asked)
