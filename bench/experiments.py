@@ -17,9 +17,8 @@ from whorl.ir import Loop
 from whorl.runtimes.journal.journal import RunId
 from whorl.wings.experiments import statistics
 from whorl.wings.experiments.document import Case, Grader
-from whorl.wings.experiments.graders import Grade, Graded
 from whorl.wings.experiments.report import report_of
-from whorl.wings.experiments.trials import Outcome, Trial
+from whorl.wings.experiments.trials import Grade, Graded, Outcome, Trial
 from whorl.wings.experiments.what_if.loop_facts import (
     Call,
     IterationFacts,

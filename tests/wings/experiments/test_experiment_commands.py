@@ -32,7 +32,7 @@ from experiments.guess import (
 from experiments.served import ALONE, Billed, recorded
 from waiting import wait_until
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.wings.experiments.remaining import Progress
+from whorl.wings.experiments.runner import Progress
 from whorl.wings.experiments.server_jobs import ExperimentTable
 from whorl.wings.experiments.words import progress_line
 

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
-    from whorl.wings.experiments.remaining import Progress
     from whorl.wings.experiments.report import Report
     from whorl.wings.experiments.results import Study
+    from whorl.wings.experiments.runner import Progress
     from whorl.wings.experiments.server_jobs import Experiments
 
 # The exit codes of a command that a budget has stopped, and of a gate that fails.
@@ -134,14 +134,14 @@ def report(project: Project, *, file: str, variant: str, as_json: bool, **option
 @click.option("--variant", default="", metavar="NAME", help="What is judged; default: base.")
 @click.option("--against", default="", metavar="VARIANT|FILE",
               help="A variant, another experiment, or a saved report.")  # fmt: skip
-@click.option("--strict", is_flag=True, help="Fail where it is undecided.")
+@click.option("--strict", is_flag=True, help="Also fail if it is undecided.")
 @budget_option
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print the report, too.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Also print the report.")
 @click.option("--junit", metavar="FILE", help="Write one test for each case.")
 @json_option
 @partial(located, drives=True)
 def gate(project: Project, *, file: str, against: str, as_json: bool, **options: Any) -> int:
-    """Run what is missing of FILE, and fail where it got worse than a baseline.
+    """Run what is missing of FILE, and fail if it is worse than a baseline.
 
     \b
       whorl experiment gate polish.experiment.yaml --against baseline.json
@@ -271,7 +271,7 @@ def rm_command(project: Project, *, name: str) -> None:
 @click.argument("name", metavar="NAME")
 @located
 def stop_command(project: Project, *, name: str) -> None:
-    """Start no more trials of an experiment that a server or the background runs.
+    """Stop starting trials of an experiment in the background. Running trials finish.
 
     \b
       whorl experiment stop polish
@@ -284,14 +284,14 @@ def stop_command(project: Project, *, name: str) -> None:
 
     if not asyncio.run(work()):
         raise UsageError(f"experiment {name!r} does not run in the background", code="W905")
-    say(f"trials of {safe(name)} that are under way go on to their end, and no more begin")
+    say(f"no new trials of {safe(name)} start; running trials finish")
 
 
 @experiment.command(name="drive", hidden=True)
 @click.argument("name", metavar="NAME")
 @partial(located, drives=True)
 def drive_command(project: Project, *, name: str) -> int:
-    """Drive an experiment that was asked for, in the background."""
+    """Run a requested experiment in the background."""
 
     async def work() -> int:
         async with _experiments(project) as experiments:
@@ -501,16 +501,16 @@ def _to_save(file: str, save: str) -> str:
 @click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip
-@click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
+@click.option("--svg", metavar="FILE", help="Draw grade against cost.")
 @click.option("--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV.")
 @json_option
 @partial(located, drives=True)
 @output_option(csv="as_csv", json="as_json", svg="svg")
 def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
-    """Show what another stop rule would have done, without a single call.
+    """Compute the result of another stop rule, without new calls.
 
-    Of an experiment FILE without a rule: of many rules, with the frontier and a recommended one.
-    Of a --workflow: over all of its recorded runs.
+    For an experiment FILE without a rule, it compares many rules and recommends one.
+    For a --workflow, it uses all recorded runs.
 
     \b
       whorl experiment what-if last --at-most 3 --until "review.approved" --return best
@@ -609,7 +609,7 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
 @click.option("--against", required=True, metavar="GRADER|FILE",
               help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
 @click.option("--variant", default="", metavar="NAME",
-              help="Default: of a loop the baseline, of a grader all.")  # fmt: skip
+              help="Default: the baseline for a loop, all for a grader.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
 @json_option
 @partial(located, drives=True)
@@ -617,13 +617,13 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
 def judge(
     project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
 ) -> None:
-    """Show how far the judge of a loop, or of a grader, can be trusted.
+    """Measure how often the judge of a loop, or of a grader, agrees with labels.
 
     \b
       whorl experiment judge polish.experiment.yaml --against right
       whorl experiment judge polish.experiment.yaml --against labels.csv
     """
-    from whorl.wings.experiments.judge import FileLabels, check_judged, judge_of
+    from whorl.wings.experiments.results import FileLabels, check_judged, judge_of
 
     # Wrong names, and unreadable labels, are reported before anything has to be run.
     read, labels, variant = read_file(project, file), None, options["variant"]

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from contextlib import suppress
 from dataclasses import field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,8 +23,6 @@ from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
-    from collections.abc import Mapping as Members
-    from collections.abc import Sequence as Several
 
     from whorl.dialects import ProjectFiles, Reading
     from whorl.ir import Workflow
@@ -536,11 +535,6 @@ def _texts_of(grader: Value) -> Iterator[Scalar]:
             yield from templates_in(entry.value)
 
 
-def expressions_of(graders: Value | None) -> Iterator[Scalar]:
-    """Returns the texts by which all graders read names."""
-    return (text for grader in graders_in(graders).values() for text in _texts_of(grader))
-
-
 def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnostic]:
     """Yields the columns that a file names and no case has."""
     for name in ("case_id", "group"):
@@ -548,37 +542,15 @@ def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnosti
         if isinstance(value, Scalar) and value.text not in columns:
             advice = did_you_mean(value.text, columns) or f"known: {', '.join(columns)}"
             yield _wrong(f"there is no column {value.text!r}", value.span, advice)
-    yield from check_members(templates_in(root.get("inputs")), {"case": columns})
-
-
-def check_members(
-    texts: Iterable[Scalar], members: Members[str, Collection[str] | None]
-) -> Iterator[Diagnostic]:
-    """Yields the unknown members that expressions and templates read of known names."""
-    for value in texts:
+    graders = graders_in(root.get("grade")).values()
+    for value in (*templates_in(root.get("inputs")), *chain(*map(_texts_of, graders))):
         with suppress(LanguageError):
-            uses = [use for use in free_names(expression_of(value.text)) if use.path]
-            for holder, name in dict.fromkeys((use.name, use.path[0]) for use in uses):
-                known = members.get(holder)
-                if known is not None and isinstance(name, str) and name not in known:
-                    advice = did_you_mean(name, known) or f"there is {', '.join(known)}"
-                    words = f"{holder!r} has no {name!r}"
+            uses = [use for use in free_names(expression_of(value.text)) if use.name == "case"]
+            for name in dict.fromkeys(use.path[0] for use in uses if use.path):
+                if isinstance(name, str) and name not in columns:
+                    advice = did_you_mean(name, columns) or f"there is {', '.join(columns)}"
+                    words = f"'case' has no {name!r}"
                     yield Diagnostic("W005", words, value.span, "unknown name", advice)
-
-
-def members_of(
-    columns: Collection[str], workflows: Several[Workflow]
-) -> dict[str, Collection[str] | None]:
-    """Returns the members of each name of graders; None: they are unknown before the run.
-
-    `workflows` are those of all variants, or empty if one of them cannot be read.
-    """
-    members: dict[str, Collection[str] | None] = {"case": columns, "run": RUN_FACTS}
-    if workflows:
-        if not any(one.open_inputs for one in workflows):
-            members["inputs"] = [port.name for one in workflows for port in one.inputs]
-        members["outputs"] = [name for one in workflows for name, _ in one.outputs] or None
-    return members
 
 
 def expression_of(text: str) -> Expression:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError, plural
 from whorl.lazily import dataclass
 from whorl.wings.experiments import statistics
-from whorl.wings.experiments.graders import grader_digest
 from whorl.wings.experiments.report import difference_seed, units_of
+from whorl.wings.experiments.trials import grader_digest
 
 if TYPE_CHECKING:
     from whorl.wings.experiments.document import Experiment

@@ -15,9 +15,8 @@ from whorl.errors import Diagnostic, UsageError, plural
 from whorl.language import Expression, free_names
 from whorl.lazily import dataclass
 from whorl.wings.experiments import statistics
-from whorl.wings.experiments.graders import SOLVED
 from whorl.wings.experiments.statistics import Estimate
-from whorl.wings.experiments.trials import STOPPED, alike, is_grading
+from whorl.wings.experiments.trials import SOLVED, STOPPED, alike, is_grading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.wings.experiments.document import Experiment, Grader
-    from whorl.wings.experiments.graders import Graded
-    from whorl.wings.experiments.trials import Outcome, Trial
+    from whorl.wings.experiments.trials import Graded, Outcome, Trial
     from whorl.wings.experiments.what_if.sweep import Sweep
 
 FORMAT = 1

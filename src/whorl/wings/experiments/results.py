@@ -5,14 +5,21 @@ It only reads: it starts nothing and makes no call.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import re
+from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from whorl.errors import UsageError
-from whorl.ir import Loop
+from whorl.errors import UsageError, did_you_mean, plural
+from whorl.ir import AllOf, AnyOf, Judge, Loop
+from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
-from whorl.wings.experiments.graders import Collection, Graded, is_known, reads_outputs
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import RunId
+from whorl.source.paths import open_file
 from whorl.wings.experiments.report import (
     Commands,
     Report,
@@ -24,31 +31,59 @@ from whorl.wings.experiments.report import (
     tell_of_costs,
     tell_of_trials,
 )
+from whorl.wings.experiments.statistics import Judged, JudgeReport, finite, reliability
 from whorl.wings.experiments.trials import (
     EXACT_USD,
+    FAILED,
+    SOLVED,
+    Collection,
+    Graded,
     blocks_of,
     generation_of,
+    is_known,
     is_steered,
     is_trial,
+    reads_outputs,
     rows_of,
 )
-from whorl.wings.experiments.variants import fails_with, loop_named, prepare, workflow_named
-from whorl.wings.experiments.what_if.evaluate import GONE_ON
-from whorl.wings.experiments.what_if.loop_facts import Subject, atoms_in, facts_of
+from whorl.wings.experiments.variants import (
+    fails_with,
+    loop_named,
+    prepare,
+    unknown,
+    workflow_named,
+)
+from whorl.wings.experiments.what_if.evaluate import GONE_ON, own_rule
+from whorl.wings.experiments.what_if.loop_facts import (
+    Subject,
+    atom_of,
+    atoms_in,
+    count_votes,
+    facts_of,
+    votes_in,
+)
 from whorl.wings.experiments.what_if.query import IterationOutputs
-from whorl.wings.experiments.what_if.sweep import NO_GRADE, Sweep, default_rules, sweep_of
+from whorl.wings.experiments.what_if.sweep import (
+    NO_GRADE,
+    Sweep,
+    default_rules,
+    ideal_rows,
+    results_of,
+    sweep_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from whorl.ir import Workflow
+    from whorl.ir import Condition, Workflow
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
-    from whorl.wings.experiments.trials import Outcome
+    from whorl.wings.experiments.trials import Grade, Graded, Outcome
+    from whorl.wings.experiments.variants import Prepared
     from whorl.wings.experiments.what_if.evaluate import Rule
-    from whorl.wings.experiments.what_if.loop_facts import LoopFacts
+    from whorl.wings.experiments.what_if.loop_facts import IterationFacts, LoopFacts
 
 
 class Study:
@@ -252,3 +287,353 @@ def iteration_names(
         if number != outcome.returned or has_failed:
             names["outputs"] = outputs.of(number, results) if is_asked or has_failed else None
         yield number, names
+
+
+# How reliable a judge is: its verdicts against labels, its votes against each other.
+
+DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
+_FINISHED = frozenset({"task.finished"})
+# The addresses of the calls of a loop's first judge, and of a grader's judge.
+_ASKED = r"{}\[(?P<iteration>[0-9]+)\](?:#[0-9]+)?/:judge(?:#[0-9]+)?"
+_VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """A result with the verdict of the judge, or the reason why it has none, and its label."""
+
+    of: Graded
+    iteration: int | None
+    label: bool | None
+    verdict: bool | None = None
+    votes: tuple[bool | None, ...] = ()
+    asked: str = ""
+    fault: str = ""
+
+    def judged(self) -> Judged:
+        """Returns the comparison of verdict and label; both must be known."""
+        assert self.verdict is not None
+        assert self.label is not None
+        outcome, is_unclear = self.of.outcome, None in self.votes
+        place = (str(outcome.run or ""), self.iteration, self.asked)
+        case = outcome.trial.case.id
+        return Judged(case, self.verdict, self.label, self.votes, is_unclear, *place)
+
+
+def judge_in(loop: Loop) -> Judge | None:
+    return next((part for part in conditions_in(loop.until) if isinstance(part, Judge)), None)
+
+
+def check_judged(
+    experiment: Experiment, prepared: Mapping[str, Prepared], against: str, name: str, variant: str
+) -> None:
+    """Raises UsageError if there is no such judge; `against` is a grader, or empty."""
+    graders = experiment.graders
+    if against and against not in graders:
+        raise unknown("grader", against, graders)
+    judges = [known for known, one in graders.items() if one.kind == "judge"]
+    advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
+    if name in graders:
+        workflow_named(experiment, prepared, variant)
+        if graders[name].is_free:
+            words = f"grader {name!r} is no judge: it is an expression"
+            raise UsageError(words, help=advice, code="W007")
+        if name == against:
+            others = ", ".join(other for other in graders if other != name)
+            words = f"grader {name!r} cannot be compared with itself"
+            known = f"--against another one: {others}" if others else "--against labels.csv"
+            raise UsageError(words, help=known)
+        return
+    loop = loop_named(experiment, prepared, name, variant)
+    if judge_in(loop) is None:
+        raise UsageError(f"loop {loop.name!r} has no judge", help=advice, code="W007")
+
+
+def judge_of(
+    study: Study, against: str, name: str = "", variant: str = "", labels: Labels | None = None
+) -> JudgeReport:
+    """Compares the judge of a loop, or of a named grader, with labels or another grader."""
+    graders = study.experiment.graders
+    grader = against if labels is None else ""
+    check_judged(study.experiment, study.prepared, grader, name, variant)
+    labels = labels or GradeLabels(study, against)
+    study.check_ended(variant)
+    loop = None
+    if name in graders:
+        fields, of, place = graders[name].fields, f"grader {name}", _VOTE
+        question, votes = str(fields.get("judge", name)), int(fields.get("votes", 1))
+        seen = list(_of_grader(study, name, labels, variant))
+    else:
+        loop = study.loop(name, variant)
+        judge = judge_in(loop)
+        assert judge is not None
+        of, place = f"loop {loop.name}", _ASKED.format(re.escape(loop.name))
+        source = getattr(judge.question, "value", getattr(judge.question, "source", ""))
+        question, votes = str(source), judge.votes
+        seen = list(_of_loop(study, loop, judge, labels, variant))
+    judged = [each.judged() for each in seen if None not in (each.verdict, each.label)]
+    notes = [*_not_judged(study, name, seen)]
+    notes += labels.notes(sum(each.label is None for each in seen), len(seen))
+    found = _reliability(study, question, judged, notes, votes)
+    if loop is not None:
+        assert judge is not None
+        found.loop, found.loop_runs = _effect(study, loop, judge, variant, [1, *found.votes])
+    found.disagreements = _disagreements(study, judged, place)
+    found.of = of
+    return found
+
+
+def _not_judged(study: Study, name: str, seen: Sequence[_Judgement]) -> Iterator[Note]:
+    """Yields notes on results without a verdict, each with a command that helps."""
+    open_ = [each for each in seen if each.verdict is None]
+    faults = [each.fault for each in open_ if each.fault]
+    left = len(open_) - len(faults)
+    if not seen:
+        yield "the judge was asked of no result", ""
+    if left:
+        yield f"{_some(left, len(seen))} no verdict of grader {name!r}", study.commands.run
+    if faults:
+        words = f"{_some(len(faults), len(seen))} no verdict of grader {name!r}"
+        yield f"{words}: {faults[0]}", ""
+
+
+def _reliability(
+    study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note], votes: int
+) -> JudgeReport:
+    """Returns how judge and labels agree; raises UsageError X115 if nothing can be compared."""
+    if not judged:
+        words = "; ".join(["no result has both a verdict and a label", *(w for w, _ in notes)])
+        command = next((command for _, command in notes if command), "")
+        advice = command or "name a grader with --against that has grades"
+        raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X115")
+    found = reliability(question, judged, study.experiment.name, verdict_votes=votes)
+    found.notes = [f"{words}: {command}" if command else words for words, command in notes]
+    found.notes += study.steered
+    return found
+
+
+def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list[dict[str, Any]]:
+    """Returns the results on which judge and label differ, with words; a wrong yes comes first."""
+    wrong = [one for one in judged if one.verdict != one.label]
+    rows = []
+    for one in sorted(wrong, key=lambda one: not one.verdict)[:DISAGREEMENTS_MAX]:
+        place = {"case": one.case, "run": one.run, "iteration": one.iteration}
+        words = _words(study, one, re.compile(address))
+        rows.append(place | {"verdict": one.verdict, "label": one.label, "words": words})
+    return rows
+
+
+def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
+    """Returns the reasons or answers of a judge, vote by vote."""
+    quoted = []
+    for entry in study.store.read(RunId(one.asked), kinds=_FINISHED):
+        at, value = place.fullmatch(entry.event.address), entry.event.body.get("value")
+        number = at.groupdict().get("iteration") if at is not None else None
+        is_other = number is not None and int(number) != one.iteration
+        if at is not None and not is_other and isinstance(value, dict):
+            quoted.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
+    return [words for words in quoted if words]
+
+
+def _effect(
+    study: Study, loop: Loop, judge: Judge, variant: str, votes: list[int]
+) -> tuple[dict[str, tuple[float | None, float | None]], int]:
+    """Returns the effect of the judge on its loop: with other votes, and if it were always right.
+
+    Also returns the number of runs.
+    """
+    own = own_rule(loop)
+    try:
+        subjects = study.subjects(loop, variant)
+    except UsageError:
+        # The outputs of other iterations are unknown, and so are their grades.
+        return {}, 0
+    if own is None or not subjects:
+        return {}, 0
+    changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
+    rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
+    found = dict(zip(rules, results_of(loop, [*rules.values()], subjects), strict=True))
+    known = {n: one for n, one in found.items() if not one.unknown}
+    made = {n: (finite(one.grade), finite(one.cost_usd)) for n, one in known.items()}
+    ideal = ideal_rows(loop, subjects, own.at_most)
+    grade, usd, _ = ideal.get("the judge is always right", (math.nan,) * 3)
+    return made | {"always right": (finite(grade), finite(usd))}, len(subjects)
+
+
+def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Condition | None:
+    if isinstance(until, AnyOf | AllOf):
+        parts = (_with_judge(part, judge, other) for part in until.conditions)
+        return type(until)(tuple(part for part in parts if part is not None))
+    return other if until == judge else until
+
+
+def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[_Judgement]:
+    """Yields the graded results of trials, or of all iterations of an exploring trial."""
+    experiment = study.experiment
+    for one in (one for block in study.graded for one in block):
+        outcome, of = one.outcome, one.outcome.trial.variant
+        if variant not in ("", of) or not outcome.is_done or outcome.is_outside:
+            continue
+        if experiment.grade_iterations == "returned" or not experiment.explore:
+            # The grade of a failed run is not a verdict.
+            if outcome.status == "succeeded":
+                label = labels.of(one, outcome.returned)
+                yield _graded(one, outcome.returned, label, one.grades.get(name))
+            continue
+        grader, loop = experiment.graders[name], study.loop("", of)
+        for number, seen, _ in _iterations(study, loop, outcome):
+            label = labels.of(one, number, seen)
+            # A judge cannot grade unknown outputs.
+            if is_known(grader, seen):
+                yield _graded(one, number, label, study.collection.grade(grader, seen))
+
+
+def _graded(one: Graded, number: int | None, label: bool | None, grade: Grade | None) -> _Judgement:
+    if grade is None or grade.value is None:
+        return _Judgement(one, number, label, fault="" if grade is None else grade.fault)
+    return _Judgement(one, number, label, grade.value > SOLVED, grade.votes, grade.run)
+
+
+def _of_loop(
+    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str
+) -> Iterator[_Judgement]:
+    atom = atom_of(judge)
+    for one in (one for block in study.graded for one in block):
+        outcome = one.outcome
+        is_other = outcome.trial.variant != (variant or study.experiment.baseline)
+        if is_other or not outcome.is_done:
+            continue
+        for number, seen, row in _iterations(study, loop, outcome):
+            if votes := votes_in(row.calls, atom):
+                is_yes, _, _ = count_votes(votes, judge.votes)
+                cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
+                label = labels.of(one, number, seen)
+                yield _Judgement(one, number, label, bool(is_yes), cast, str(outcome.run))
+
+
+def _iterations(
+    study: Study, loop: Loop, outcome: Outcome
+) -> Iterator[tuple[int, dict[str, Any], IterationFacts]]:
+    """Yields what labels see of iterations. Failures behind the loop do not count for a judge."""
+    assert outcome.run is not None
+    workflow = study.prepared[outcome.trial.variant].workflow
+    atoms = atoms_in([loop.until])
+    found = facts_of(study.store, outcome.run, atoms, loop=loop.name, keep_results=True)
+    for facts in found[:1]:
+        rows = {row.number: row for row in facts.iterations}
+        for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
+            is_lost = names["outputs"] is FAILED
+            yield number, names | {"outputs": None} if is_lost else names, rows[number]
+
+
+# The labels for a judge: the grades of a grader, or a file that people wrote.
+
+SIZE_MAX = 64 * 1024 * 1024
+# A problem, and the command that solves it, or "".
+Note: TypeAlias = "tuple[str, str]"
+_NAMED = 5
+_COLUMNS = ("case", "iteration", "label")
+_WORDS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+class Labels(Protocol):
+    """Labels that say whether results are good; None: the result has no label."""
+
+    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+        """Returns the label of an iteration, or of a trial's result if it gets no `names`."""
+
+    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
+        """Yields problems with the labels, after all results were read; some may have no label."""
+
+
+class GradeLabels:
+    """The grades of another grader as labels: at least 0.5 is a yes."""
+
+    def __init__(self, study: Study, against: str) -> None:
+        self._study, self._grader = study, study.experiment.graders[against]
+
+    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+        grade = one.grades.get(self._grader.name)
+        if names is not None:
+            grade = self._study.collection.grade(self._grader, names)
+        return None if grade is None or grade.value is None else grade.value >= SOLVED
+
+    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
+        if unlabelled:
+            command = "" if self._grader.is_free else self._study.commands.run
+            yield f"{_some(unlabelled, results)} no label of grader {self._grader.name!r}", command
+
+
+class FileLabels:
+    """A file with the columns `case` and `label`, and `iteration` if there are several results.
+
+    Without an iteration, a label is for the result of the trial. All labels are for the baseline,
+    or for the `variant`.
+    """
+
+    def __init__(self, file: str, variant: str) -> None:
+        self._variant = variant
+        self._labels = _read(file)
+        self._unused = dict.fromkeys(self._labels)
+
+    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+        trial, returned = one.outcome.trial, one.outcome.returned
+        if trial.variant != self._variant:
+            return None
+        is_returned = names is None or number == returned
+        keys = [(trial.case.id, number), *([(trial.case.id, None)] if is_returned else ())]
+        for key in keys:
+            self._unused.pop(key, None)
+        return next((self._labels[key] for key in keys if key in self._labels), None)
+
+    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
+        if self._unused:
+            count, all_of = len(self._unused), plural(len(self._labels), "label")
+            named = [
+                f"case {case!r}" + ("" if number is None else f" iteration {number}")
+                for case, number in list(self._unused)[:_NAMED]
+            ]
+            rest = f" and {count - _NAMED} more" if count > _NAMED else ""
+            match = "matches" if count == 1 else "match"
+            yield f"{count} of {all_of} {match} no result: {', '.join(named)}{rest}", ""
+
+
+def _some(count: int, all_of: int) -> str:
+    """Returns `1 of 3 results has`, `2 of 3 results have`."""
+    return f"{count} of {plural(all_of, 'result')} {'has' if count == 1 else 'have'}"
+
+
+def _read(file: str) -> dict[tuple[str, int | None], bool]:
+    rows = csv.DictReader(io.StringIO(open_file(file, size_max=SIZE_MAX), newline=""))
+    missing = [name for name in ("case", "label") if name not in (rows.fieldnames or ())]
+    if missing:
+        advice = "a file of labels has the columns case, label and, if needed, iteration"
+        raise UsageError(f"{file}: there is no column {missing[0]!r}", help=advice, code="W006")
+    for column in rows.fieldnames or ():
+        if column not in _COLUMNS and (advice := did_you_mean(column, _COLUMNS)):
+            raise UsageError(f"{file}: no column is {column!r}", help=advice, code="W004")
+    labels: dict[tuple[str, int | None], bool] = {}
+    for line, row in enumerate(rows, 2):
+        key = (str(row["case"]), _number(file, line, row.get("iteration")))
+        if key in labels:
+            raise _wrong(file, line, "case", key[0], "has a label already")
+        labels[key] = _yes(file, line, row["label"])
+    return labels
+
+
+def _number(file: str, line: int, text: str | None) -> int | None:
+    word = (text or "").strip()
+    if word and not word.isdigit():
+        raise _wrong(file, line, "iteration", word, "is not the number of an iteration")
+    return int(word) if word else None
+
+
+def _yes(file: str, line: int, text: str | None) -> bool:
+    word = (text or "").strip().lower()
+    if word not in _WORDS:
+        raise _wrong(file, line, "label", word, "is neither yes nor no, 1 nor 0")
+    return _WORDS[word]
+
+
+def _wrong(file: str, line: int, column: str, text: str, words: str) -> UsageError:
+    return UsageError(f"{file}, line {line}, column {column!r}: {text!r} {words}", code="X101")

@@ -28,10 +28,9 @@ from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
-from whorl.wings.experiments.judge import judge_of
-from whorl.wings.experiments.remaining import Progress
 from whorl.wings.experiments.report import ungraded
-from whorl.wings.experiments.results import Study
+from whorl.wings.experiments.results import Study, judge_of
+from whorl.wings.experiments.runner import Progress
 from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fault_words
 from whorl.wings.experiments.trials import (
     ENDED,
@@ -444,7 +443,11 @@ def _item(
     if asked is not None and asked.budget_usd is not None:
         progress.budget_usd = asked.budget_usd
     running = sum(row.status == "running" for row in found)
-    is_done = progress.done == progress.trials and not _lacks_grades(study)
+    # A grading may have stopped before its end, so that its result has no grade.
+    gradings = (row for key, row in study.rows.items() if is_grading(key))
+    has_open = any(row.status not in (*ENDED, "waiting") for row in gradings)
+    graded = [one for block in study.graded for one in block] if has_open else []
+    is_done = progress.done == progress.trials and not ungraded(experiment, graded)
     status, reason = "running" if running else "done" if is_done else "open" if found else "new", ""
     if asked is not None and asked.state != "done" and (status != "done" or asked.state == "asked"):
         status, reason = "running" if asked.state == "asked" else asked.state, asked.reason
@@ -465,14 +468,6 @@ def _item(
         updated_at=max((row.updated_at for row in found), default=None),
     )
     return item, progress
-
-
-def _lacks_grades(study: Study) -> bool:
-    """Returns whether a grading has stopped before its end, and its result has no grade."""
-    gradings = (row for key, row in study.rows.items() if is_grading(key))
-    if all(row.status in (*ENDED, "waiting") for row in gradings):
-        return False
-    return bool(ungraded(study.experiment, [one for block in study.graded for one in block]))
 
 
 def progress_of(study: Study) -> Progress:
@@ -541,15 +536,13 @@ class _Changes:
         return text, _LOOK_S if self.is_running else None
 
     def _look(self, touched: set[RunId]) -> str:
-        if self.last and not self.is_running and not self._concerns(touched):
-            return ""
+        prefix, run_of = key_prefix(self.study.experiment.name), self.state.store.run
+        if self.last and not self.is_running:
+            if not any(run_of(run).key.startswith(prefix) for run in touched):
+                return ""
         self.study.refresh()
         found = _described(self.state, self.study)
         self.is_running = found.state == "running"
         text = found.model_dump_json()
         is_new, self.last = text != self.last, text
         return event_text(text, "experiment") if is_new else ""
-
-    def _concerns(self, touched: set[RunId]) -> bool:
-        prefix = key_prefix(self.study.experiment.name)
-        return any(self.state.store.run(run).key.startswith(prefix) for run in touched)

@@ -22,13 +22,7 @@ from whorl.ir.walk import walk, with_nodes
 from whorl.lazily import dataclass
 from whorl.services.files.preflight import find_loop, not_explored
 from whorl.source import Mapping
-from whorl.wings.experiments.document import (
-    check_cases,
-    check_members,
-    expressions_of,
-    members_of,
-    workflow_beside,
-)
+from whorl.wings.experiments.document import check_cases, workflow_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,14 +68,6 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         )
         mistakes += check_explored(one.workflow, experiment)
         prepared[variant.name] = one
-    root: Any = experiment.document.root
-    columns = dict.fromkeys(name for case in experiment.cases for name in case.row)
-    # The names that graders see are known if the files of all variants can be read.
-    unread = experiment.variants.keys() - prepared.keys()
-    workflows = [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
-    is_known = not any(experiment.variants[name].workflow for name in unread)
-    members = members_of(columns, workflows if is_known else [])
-    mistakes += check_members(expressions_of(root.get("grade")), members)
     if mistakes:
         raise InvalidWorkflow(mistakes)
     experiment.prepared = prepared
@@ -255,19 +241,13 @@ class _NoLibrary:
 def rule_from_text(text: str, loop: Loop, workflow: Workflow, **more: Any) -> Loop:
     """Returns a loop with a rule whose condition is written as YAML on a command line."""
     fields = {name: value for name, value in more.items() if value is not None}
-    lines = [f"{name}: {_yaml(value)}" for name, value in fields.items()]
+    lines = [f"{name}: {json.dumps(value)}" for name, value in fields.items()]
     if text:
         is_plain = text.strip()[:1] not in "[{"
         lines.append(f"until: {json.dumps(text) if is_plain else text}")
     document = parse("\n".join(lines) + "\n", "<rule>")
     assert isinstance(document.root, Mapping)
     return read_rule(document, document.root, loop, workflow, keeps_score=True)
-
-
-def _yaml(value: Any) -> str:
-    """Returns a value as YAML; a text in braces is YAML already."""
-    is_written = isinstance(value, str) and value.strip().startswith("{")
-    return str(value) if is_written else json.dumps(value)
 
 
 def check_explored(workflow: Workflow, experiment: Experiment) -> Iterator[Diagnostic]:

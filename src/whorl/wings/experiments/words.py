@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from whorl.wings.experiments.document import Experiment
     from whorl.wings.experiments.gate import Gate
-    from whorl.wings.experiments.remaining import Forecast, Progress
     from whorl.wings.experiments.report import Commands, Report, VariantReport
+    from whorl.wings.experiments.runner import Forecast, Progress
     from whorl.wings.experiments.statistics import Estimate, JudgeReport
     from whorl.wings.experiments.what_if.evaluate import Answer
     from whorl.wings.experiments.what_if.query import WhatIf

@@ -29,9 +29,8 @@ from whorl.runtimes.sqlite.listing import MOCKED, RunFilter
 from whorl.services.files.preflight import find_loop
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import recording_from_run, replay
-from whorl.wings.experiments.graders import FAILED
 from whorl.wings.experiments.statistics import finite
-from whorl.wings.experiments.trials import unpriced_in
+from whorl.wings.experiments.trials import FAILED, unpriced_in
 from whorl.wings.experiments.variants import rule_from_text, with_loop
 from whorl.wings.experiments.what_if.evaluate import (
     Answer,
