@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.errors import Diagnostic, UsageError, did_you_mean, plural, safe
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import (
     json_option,
@@ -29,14 +29,13 @@ from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import dollars
 from whorl.wings.experiments import words
 from whorl.wings.experiments.document import ENDINGS, read_experiment
-from whorl.wings.experiments.report import Commands, nothing_ended, warnings
+from whorl.wings.experiments.report import Commands, nothing_ended, same_runs
 from whorl.wings.experiments.trials import blocks_of
 from whorl.wings.experiments.variants import loop_named, prepare, unknown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from whorl.errors import Diagnostic
     from whorl.ir import Loop
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -343,7 +342,8 @@ def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
     """Returns a summary and the warnings of an experiment file; raises InvalidWorkflow."""
     read = read_experiment(project, file)
     blocks = blocks_of(read, prepare(project, read), project.settings(), 1)
-    found = list(warnings(trial for block in blocks for trial in block))
+    same = same_runs(trial for block in blocks for trial in block)
+    found = [Diagnostic("W023", f"variants {each}", severity="warning") for each in same]
     counts = f"{plural(len(read.cases), 'case')}, {plural(len(read.variants), 'variant')}"
     return f"an experiment, {counts}, {plural(read.trials, 'trial')}", found
 

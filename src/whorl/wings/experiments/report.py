@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import Diagnostic, UsageError, plural
+from whorl.errors import UsageError, plural
 from whorl.language import Expression, free_names
 from whorl.lazily import dataclass
 from whorl.wings.experiments import statistics
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.document import Experiment, Grader
     from whorl.wings.experiments.trials import Graded, Outcome, Trial
     from whorl.wings.experiments.what_if.sweep import Sweep
-
-FORMAT = 1
 
 
 @dataclass(slots=True)
@@ -101,7 +99,7 @@ class Report:
             name: {field.name: _plain(getattr(one, field.name)) for field in fields(one)}
             for name, one in self.variants.items()
         }
-        return {"report": FORMAT, **made}
+        return {"report": 1, **made}
 
     def best(self) -> dict[str, Any] | None:
         """Returns the variant with the highest grade, and its difference to the baseline."""
@@ -448,12 +446,6 @@ def left_out(flat: Iterable[Graded]) -> list[str]:
     ]
 
 
-def steered_words(runs: Sequence[str]) -> list[str]:
-    """Returns a note on the trials that people have steered, which are left out."""
-    are = "was steered by a person and is" if len(runs) == 1 else "were steered by people and are"
-    return [f"{plural(len(runs), 'trial')} {are} left out: {', '.join(runs)}"] if runs else []
-
-
 def faults(flat: Iterable[Graded]) -> list[str]:
     """Returns the faults of grades, with their cases and variants; a shared fault appears once."""
     found: dict[tuple[str, str, str, str], set[str]] = {}
@@ -474,12 +466,6 @@ def same_runs(trials: Iterable[Trial]) -> list[str]:
     """Returns notes on variants that are the same runs."""
     why = "are the same runs: their workflows and inputs are equal"
     return [f"{', '.join(map(repr, each[:-1]))} and {each[-1]!r} {why}" for each in alike(trials)]
-
-
-def warnings(trials: Iterable[Trial]) -> Iterator[Diagnostic]:
-    """Yields warnings for probable mistakes in an experiment."""
-    for each in same_runs(trials):
-        yield Diagnostic("W023", f"variants {each}", severity="warning")
 
 
 def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:

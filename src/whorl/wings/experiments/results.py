@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.ir import AllOf, AnyOf, Judge, Loop
@@ -27,7 +27,6 @@ from whorl.wings.experiments.report import (
     no_grade,
     nothing_ended,
     report_of,
-    steered_words,
     tell_of_costs,
     tell_of_trials,
 )
@@ -129,7 +128,9 @@ class Study:
             rows = {key: row for key in known if (row := self.rows.get(key)) is not None}
             out = {key: row.id for key, row in rows.items() if is_steered(self.store, row)}
             self._graded = [[graded(t) for t in block if t.key not in out] for block in self.blocks]
-            self._steered = steered_words([*out.values()])
+            count = plural(len(out), "trial")
+            words = f"{count} changed by a person, and left out: {', '.join(out.values())}"
+            self._steered = [words] if out else []
         return self._graded
 
     @property
@@ -350,7 +351,11 @@ def check_judged(
 
 
 def judge_of(
-    study: Study, against: str, name: str = "", variant: str = "", labels: Labels | None = None
+    study: Study,
+    against: str,
+    name: str = "",
+    variant: str = "",
+    labels: GradeLabels | FileLabels | None = None,
 ) -> JudgeReport:
     """Compares the judge of a loop, or of a named grader, with labels or another grader."""
     graders = study.experiment.graders
@@ -467,7 +472,9 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
     return other if until == judge else until
 
 
-def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[_Judgement]:
+def _of_grader(
+    study: Study, name: str, labels: GradeLabels | FileLabels, variant: str
+) -> Iterator[_Judgement]:
     """Yields the graded results of trials, or of all iterations of an exploring trial."""
     experiment = study.experiment
     for one in (one for block in study.graded for one in block):
@@ -495,7 +502,7 @@ def _graded(one: Graded, number: int | None, label: bool | None, grade: Grade | 
 
 
 def _of_loop(
-    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str
+    study: Study, loop: Loop, judge: Judge, labels: GradeLabels | FileLabels, variant: str
 ) -> Iterator[_Judgement]:
     atom = atom_of(judge)
     for one in (one for block in study.graded for one in block):
@@ -531,34 +538,28 @@ def _iterations(
 SIZE_MAX = 64 * 1024 * 1024
 # A problem, and the command that solves it, or "".
 Note: TypeAlias = "tuple[str, str]"
-_NAMED = 5
 _COLUMNS = ("case", "iteration", "label")
 _WORDS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
-class Labels(Protocol):
-    """Labels that say whether results are good; None: the result has no label."""
-
-    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
-        """Returns the label of an iteration, or of a trial's result if it gets no `names`."""
-
-    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
-        """Yields problems with the labels, after all results were read; some may have no label."""
-
-
 class GradeLabels:
-    """The grades of another grader as labels: at least 0.5 is a yes."""
+    """The grades of another grader as labels: at least 0.5 is a yes.
+
+    Labels say whether results are good. None: the result has no label.
+    """
 
     def __init__(self, study: Study, against: str) -> None:
         self._study, self._grader = study, study.experiment.graders[against]
 
     def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+        """Returns the label of an iteration, or of a trial's result if it gets no `names`."""
         grade = one.grades.get(self._grader.name)
         if names is not None:
             grade = self._study.collection.grade(self._grader, names)
         return None if grade is None or grade.value is None else grade.value >= SOLVED
 
     def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
+        """Yields problems with the labels, after all results were read."""
         if unlabelled:
             command = "" if self._grader.is_free else self._study.commands.run
             yield f"{_some(unlabelled, results)} no label of grader {self._grader.name!r}", command
@@ -588,14 +589,9 @@ class FileLabels:
 
     def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
         if self._unused:
-            count, all_of = len(self._unused), plural(len(self._labels), "label")
-            named = [
-                f"case {case!r}" + ("" if number is None else f" iteration {number}")
-                for case, number in list(self._unused)[:_NAMED]
-            ]
-            rest = f" and {count - _NAMED} more" if count > _NAMED else ""
-            match = "matches" if count == 1 else "match"
-            yield f"{count} of {all_of} {match} no result: {', '.join(named)}{rest}", ""
+            count, (case, number) = plural(len(self._unused), "label"), next(iter(self._unused))
+            first = f"case {case!r}" + ("" if number is None else f", iteration {number}")
+            yield f"{count} of {len(self._labels)} without a result; the first is {first}", ""
 
 
 def _some(count: int, all_of: int) -> str:
@@ -614,25 +610,16 @@ def _read(file: str) -> dict[tuple[str, int | None], bool]:
             raise UsageError(f"{file}: no column is {column!r}", help=advice, code="W004")
     labels: dict[tuple[str, int | None], bool] = {}
     for line, row in enumerate(rows, 2):
-        key = (str(row["case"]), _number(file, line, row.get("iteration")))
+        number, word = ((row.get(name) or "").strip().lower() for name in ("iteration", "label"))
+        if number and not number.isdigit():
+            raise _wrong(file, line, "iteration", number, "is not the number of an iteration")
+        if word not in _WORDS:
+            raise _wrong(file, line, "label", word, "is neither yes nor no, 1 nor 0")
+        key = (str(row["case"]), int(number) if number else None)
         if key in labels:
             raise _wrong(file, line, "case", key[0], "has a label already")
-        labels[key] = _yes(file, line, row["label"])
+        labels[key] = _WORDS[word]
     return labels
-
-
-def _number(file: str, line: int, text: str | None) -> int | None:
-    word = (text or "").strip()
-    if word and not word.isdigit():
-        raise _wrong(file, line, "iteration", word, "is not the number of an iteration")
-    return int(word) if word else None
-
-
-def _yes(file: str, line: int, text: str | None) -> bool:
-    word = (text or "").strip().lower()
-    if word not in _WORDS:
-        raise _wrong(file, line, "label", word, "is neither yes nor no, 1 nor 0")
-    return _WORDS[word]
 
 
 def _wrong(file: str, line: int, column: str, text: str, words: str) -> UsageError:

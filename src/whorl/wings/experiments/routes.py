@@ -536,10 +536,10 @@ class _Changes:
         return text, _LOOK_S if self.is_running else None
 
     def _look(self, touched: set[RunId]) -> str:
-        prefix, run_of = key_prefix(self.study.experiment.name), self.state.store.run
-        if self.last and not self.is_running:
-            if not any(run_of(run).key.startswith(prefix) for run in touched):
-                return ""
+        prefix, rows = key_prefix(self.study.experiment.name), map(self.state.store.run, touched)
+        is_concerned = self.is_running or any(row.key.startswith(prefix) for row in rows)
+        if self.last and not is_concerned:
+            return ""
         self.study.refresh()
         found = _described(self.state, self.study)
         self.is_running = found.state == "running"

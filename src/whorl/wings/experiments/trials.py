@@ -267,7 +267,12 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
                 if body.get("score") is not None and "[" not in loop:
                     outcome.scores[body["number"]] = body["score"]
             case "loop.finished" if "[" not in address:
-                _take_loop(outcome, body, address)
+                # Reports show the first outermost loop, by its last end.
+                if outcome.loop in ("", address):
+                    outcome.loop, outcome.iterations = address, body["iterations"]
+                    outcome.exit_reason = body["exit_reason"]
+                    outcome.stopped_by = body["stopped_by"] or ""
+                    outcome.returned = body["returned_iteration"]
                 if "explored" in body:
                     loop_usd = body["usage"].get("cost_usd") or 0
                     extra[address] = max(0.0, sum(used.get(address, {}).values()) - loop_usd)
@@ -281,15 +286,6 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
 def unpriced_in(finished: dict[str, Any]) -> int:
     """Returns how many calls of a finished run had no known price."""
     return int((finished.get("usage") or {}).get("unpriced") or 0)
-
-
-def _take_loop(outcome: Outcome, body: dict[str, Any], address: str) -> None:
-    """Takes the end of the first outermost loop, which reports show; its last end counts."""
-    if outcome.loop not in ("", address):
-        return
-    outcome.loop, outcome.iterations = address, body["iterations"]
-    outcome.exit_reason, outcome.stopped_by = body["exit_reason"], body["stopped_by"] or ""
-    outcome.returned = body["returned_iteration"]
 
 
 # Graders: they give a result a grade from 0 to 1.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.files import NoFiles
 from whorl.dialects.native.context import FACTS, Context, Location
@@ -184,7 +185,9 @@ def read_rule(
 
     A rule that needs a score and has none is refused, or keeps the score of the loop.
     """
-    context = Context(document, Files(_NoLibrary(), document.file, ""), kinds=KINDS)  # type: ignore[arg-type]
+    # A rule calls no other workflow.
+    library: Any = SimpleNamespace(files=NoFiles(), limits={})
+    context = Context(document, Files(library, document.file, ""), kinds=KINDS)
     context = context.within(blocks=[loop.body], path=loop.name, step=loop.name)
     table = {name: REPEAT.fields[name] for name in RULE}
     at = Location(f"the rule of {loop.name!r}", "", words.span)
@@ -229,13 +232,6 @@ def _mistakes(context: Context, workflow: Workflow, loop: Loop, changed: Loop) -
         for subject in [Subject(each, context.places, Names())]
     )
     return [one for one in after if one not in before]
-
-
-class _NoLibrary:
-    """The library of a rule, which calls no other workflow."""
-
-    files = NoFiles()
-    limits: ClassVar[dict[str, float]] = {}
 
 
 def rule_from_text(text: str, loop: Loop, workflow: Workflow, **more: Any) -> Loop:

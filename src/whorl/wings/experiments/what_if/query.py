@@ -318,14 +318,6 @@ def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -
 
 # The facts of recorded runs, for programs that answer rules themselves, such as the page.
 
-_KINDS = {
-    "When": "when",
-    "Score": "score",
-    "Stable": "stable",
-    "Plateau": "plateau",
-    "BranchTaken": "branch",
-    "Judge": "judge",
-}
 # The numbers of a condition, which a rule may change.
 _NUMBERS = ("at_least", "low", "high", "threshold", "patience", "min_delta", "votes")
 
@@ -364,8 +356,7 @@ def atom_names(loop: Loop) -> dict[str, str]:
 
 def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
     until = None if rule.until is None else _condition_document(rule.until, names)
-    made: dict[str, Any] = {"until": until, "at_most": rule.at_most, "return": rule.returns}
-    return made | {"limits": {}}
+    return {"until": until, "at_most": rule.at_most, "return": rule.returns, "limits": {}}
 
 
 def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str, Any]:
@@ -373,7 +364,8 @@ def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str
     if isinstance(condition, AnyOf | AllOf):
         parts = [_condition_document(part, names) for part in condition.conditions]
         return {"all" if isinstance(condition, AllOf) else "any": parts}
-    made: dict[str, Any] = {"kind": _KINDS[type(condition).__name__]}
+    is_branch = isinstance(condition, BranchTaken)
+    made: dict[str, Any] = {"kind": "branch" if is_branch else type(condition).__name__.lower()}
     if (atom := names.get(atom_of(condition))) is not None:
         made["atom"] = atom
     known = {each.name for each in fields(condition)}
@@ -451,8 +443,8 @@ class IterationOutputs:
         rule = Rule(None, number, "last", self._loop.facts)
         # In a separate thread, since the caller may be in an event loop, and a replay has its own.
         with ThreadPoolExecutor(1) as pool:
-            work = pool.submit(played, self._workflow, self._loop, rule, self._recording)
-            found = work.result()
+            of = (self._workflow, self._loop, rule, self._recording)
+            found = pool.submit(played, *of).result()
         if found.misses or found.changes:
             return None
         if found.result["status"] == "failed":
