@@ -24,7 +24,7 @@ from whorl.interfaces.operations import OPERATIONS, TOOLS
 from whorl.interfaces.python.events import KINDS, StreamEvent
 from whorl.language import functions
 from whorl.providers.settings.tables import rows
-from whorl.wings.testing.format import SCHEMA
+from whorl.wings.testing.mocks import SCHEMA
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from whorl.wings.testing.format import SCHEMA
+from whorl.wings.testing.mocks import SCHEMA
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,6 +1,5 @@
 """Tests of workflows: steps are mocked by name, and time is virtual. No real call is made.
 
-`format`    The fields of a test file.
 `mocks`     What a mock says, the steps that its key means, and the answer of each call.
 `running`   A run of a workflow with mocks, and its outcome.
 `files`     The test files of a workflow: reading, running, and writing one from a run.
@@ -17,7 +16,7 @@ WING = Wing(
     files=(
         FileKind(
             "tests",
-            "whorl.wings.testing.format:SCHEMA",
+            "whorl.wings.testing.mocks:SCHEMA",
             "whorl.wings.testing.commands:check_file",
             infix=".test.",
             ending=".test.yaml",

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import field, replace
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl import ir
 from whorl.dialects.mocking import mock_words
 from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, did_you_mean
-from whorl.ir import Loop
+from whorl.ir import ForEach, Loop
 from whorl.ir.walk import with_all_nodes
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.sealed_secrets import shown
@@ -27,26 +25,36 @@ from whorl.services.inspecting.results import loop_document, result_of, workflow
 from whorl.services.records import document, records_of
 from whorl.source import Document, Mapping, Sequence, plain
 from whorl.source.paths import open_file
-from whorl.wings.testing.format import FORMAT, Mistake, check
-from whorl.wings.testing.mocks import Key, Mocks, key_of, meant_by, parts_of, steps_of
+from whorl.wings.testing.mocks import (
+    FORMAT,
+    Key,
+    Mistake,
+    Mocks,
+    Part,
+    check,
+    key_of,
+    meant_by,
+    parts_of,
+    steps_of,
+)
 from whorl.wings.testing.running import MockedProviders, Setup, run_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects import Reading
+    from whorl.ir import Node, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
-    from whorl.wings.testing.format import Path as Place
+    from whorl.wings.testing.mocks import Path as Place
     from whorl.wings.testing.mocks import Step
     from whorl.wings.testing.running import Outcome
 
 ENDINGS = (".test.yaml", ".test.yml", ".test.json")
 FOLDER = "tests"
 RECORDING_BYTES_MAX = 50_000_000
-_WORKFLOWS = (".yaml", ".yml", ".json")
 
 
 @dataclass(slots=True)
@@ -175,7 +183,7 @@ class Mocked:
     """A run that a test answers: its workflow, its inputs, and its mocked providers."""
 
     name: str
-    workflow: ir.Workflow
+    workflow: Workflow
     inputs: dict[str, Json]
     iterations: int | None
     providers: MockedProviders
@@ -208,7 +216,7 @@ def mocked_run(project: Project, file: str, reading: Reading, test: str) -> Mock
     return Mocked(name, workflow, mocks.given | setup.inputs, setup.max_iterations, providers)
 
 
-def _forgetful(node: ir.Node) -> ir.Node:
+def _forgetful(node: Node) -> Node:
     """Returns a node without memory across runs, so that no later run reads mocked values."""
     if isinstance(node, Loop) and node.memory is not None:
         return replace(node, memory=replace(node.memory, across_runs=False))
@@ -434,19 +442,12 @@ def _mocks(
 
 
 def _key(address: str, steps: list[Step]) -> str:
-    """Returns the shortest key that means one step, or the address of a step in a list of items."""
-    parts = parts_of(address)
-    # Names are escaped in addresses, but a name alone is written without escapes.
-    escaped = [re.sub(r"(\[[0-9]+\])?(#[0-9]+)?$", "", text) for text in address.split("/")]
-    around = {step.names[-1][0]: step.node for step in steps if step.node is not None}
-    if any(isinstance(around.get(part.name), ir.ForEach) and part.number for part in parts):
-        return address
-    for count in range(1, len(parts) + 1):
-        text = "/".join(escaped[-count:])
-        key = Key(text, parts_of(text))
-        if len({step.names for step in steps if key.means(step)}) == 1:
-            return text if count > 1 else parts[-1].name
-    return address
+    """Returns the name of a step if only one step has it, or else its address."""
+    parts, lists = parts_of(address), [s.names[-1][0] for s in steps if isinstance(s.node, ForEach)]
+    key = Key(parts[-1].name, (Part(parts[-1].name),))
+    is_listed = any(part.name in lists for part in parts if part.number)
+    meant = {step.names for step in meant_by(key, steps)}
+    return address if is_listed or len(meant) != 1 else key.text
 
 
 def _answer(record: dict[str, Any]) -> Json:
