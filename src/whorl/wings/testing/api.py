@@ -112,8 +112,13 @@ def run(
     project = loading.project_of(config)
     if not isinstance(workflow, Workflow):
         workflow = loading.workflow_from(project, workflow)
-    bound = _bound(workflow, mocks or {})
-    _refuse_mistakes(bound)
+    bound = Mocks(workflow.ir)
+    for name, value in (mocks or {}).items():
+        bound.add(name, _plain(value, name), (name,))
+    if bound.mistakes:
+        first, *more = bound.mistakes
+        words = first.message + (f" (and {len(more)} more mistakes)" if more else "")
+        raise UsageError(f"mocks: {words}", help=first.help, code=first.code)
     setup = Setup(
         inputs=values.plain_table(inputs, "inputs"),
         models=[values.plain_table(rule, "models") for rule in models],
@@ -153,13 +158,6 @@ class Failed(AssertionError):
         self.outcome = _outcome(tested)
 
 
-def _bound(workflow: Workflow, given: Mapping[str, object]) -> Mocks:
-    mocks = Mocks(workflow.ir)
-    for name, value in given.items():
-        mocks.add(name, _plain(value, name), (name,))
-    return mocks
-
-
 def _plain(value: object, name: str) -> object:
     """Returns a mock as plain JSON, and keeps the functions in it."""
     if callable(value):
@@ -171,13 +169,6 @@ def _plain(value: object, name: str) -> object:
         plain = values.plain_table(rest, name)
         return {**plain, "sequence": _plain(value["sequence"], name)}
     return values.plain_value(value, name)
-
-
-def _refuse_mistakes(mocks: Mocks) -> None:
-    if mocks.mistakes:
-        first, *more = mocks.mistakes
-        words = first.message + (f" (and {len(more)} more mistakes)" if more else "")
-        raise UsageError(f"mocks: {words}", help=first.help, code=first.code)
 
 
 def _without_loop(work: Callable[[], T]) -> T:

@@ -131,8 +131,19 @@ def test(
                 return _save_test(store, chosen, file, save)
             recorded = recording_from_run(store, chosen, result_of(store, chosen))
     if save:
-        return _save_recording(recorded, save, as_json=as_json)
-    return _replay(project, file, read, recorded, inputs, as_json=as_json)
+        advice = "name a file: --save tests/NAME.json"
+        write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
+        if as_json:
+            print_json({"saved": save, "calls": len(recorded.calls)})
+        else:
+            echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
+        return 0
+    replayed = replay(read, recorded, read_inputs(project, read, inputs))
+    if as_json:
+        print_json(asdict(replayed) | {"same": replayed.is_same})
+    else:
+        print_lines(_replay_lines(file, recorded, replayed))
+    return 0 if replayed.is_same else 1
 
 
 def _find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]]:
@@ -282,10 +293,7 @@ def _newest(store: SqliteStore, file: str, name: str) -> RunId:
     ]
     if not runs:
         raise _no_run(file, name)
-    chosen = next((run for run in runs if not steered(store, run)), runs[0])
-    if chosen != runs[0]:
-        say(f"replaying run {chosen}: newer ones were steered by a person")
-    return chosen
+    return next((run for run in runs if not steered(store, run)), runs[0])
 
 
 def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
@@ -299,33 +307,6 @@ def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
     say(f"saved run {run} as a test to {save}")
     echo(f"whorl test {save}")
     return 0
-
-
-def _save_recording(recorded: Recording, save: str, *, as_json: bool) -> int:
-    advice = "name a file: --save tests/NAME.json"
-    write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
-    if as_json:
-        print_json({"saved": save, "calls": len(recorded.calls)})
-    else:
-        echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
-    return 0
-
-
-def _replay(
-    project: Project,
-    file: str,
-    workflow: Workflow,
-    recorded: Recording,
-    inputs: tuple[str, ...],
-    *,
-    as_json: bool,
-) -> int:
-    replayed = replay(workflow, recorded, read_inputs(project, workflow, inputs))
-    if as_json:
-        print_json(asdict(replayed) | {"same": replayed.is_same})
-    else:
-        print_lines(_replay_lines(file, recorded, replayed))
-    return 0 if replayed.is_same else 1
 
 
 def _replay_lines(file: str, recording: Recording, replayed: Replayed) -> Iterator[str]:

@@ -210,17 +210,17 @@ def mocked_run(project: Project, file: str, reading: Reading, test: str) -> Mock
     mocks, setup = _bound(suite, chosen)
     if mocks.mistakes:
         raise _invalid(suite.document, mocks.mistakes)
-    workflow = with_all_nodes(mocks.mocked(keeps_retries=setup.retries), _forgetful)
+
+    def forgetful(node: Node) -> Node:
+        """Removes memory across runs, so that no later run reads mocked values."""
+        if isinstance(node, Loop) and node.memory is not None:
+            return replace(node, memory=replace(node.memory, across_runs=False))
+        return node
+
+    workflow = with_all_nodes(mocks.mocked(keeps_retries=setup.retries), forgetful)
     providers = MockedProviders(mocks, setup, project.secrets())
     name = f"{os.path.basename(suite.file)}: {chosen}"[:LABEL_LENGTH_MAX]
     return Mocked(name, workflow, mocks.given | setup.inputs, setup.max_iterations, providers)
-
-
-def _forgetful(node: Node) -> Node:
-    """Returns a node without memory across runs, so that no later run reads mocked values."""
-    if isinstance(node, Loop) and node.memory is not None:
-        return replace(node, memory=replace(node.memory, across_runs=False))
-    return node
 
 
 def run_tests(read: Suite) -> Iterator[Tested]:
@@ -271,7 +271,12 @@ def _failures(outcome: Outcome, expect: dict[str, Any]) -> Iterator[str]:
     if "seconds" in expect:
         yield from differences(expect["seconds"], round(outcome.seconds, 6), "seconds")
     for text, wanted in expect.get("loops", {}).items():
-        yield from _loop_faults(outcome, text, wanted)
+        key = key_of(text, outcome.mocks.steps)
+        rows = [row for row in outcome.journal.loops(outcome.run) if key.fits(row.address)]
+        if not rows:
+            yield f"loops.{text}: it was not reached"
+        for row in rows:
+            yield from differences(wanted, loop_document(row), f"loops.{row.address}")
     records = outcome.records() if "steps" in expect else []
     for text, wanted in expect.get("steps", {}).items():
         yield from _step_faults(outcome, records, text, wanted)
@@ -281,15 +286,6 @@ def _status(outcome: Outcome, word: str) -> str:
     """Translates a status of the dialect to the engine's word."""
     words = {each.lower(): s for each, s in mock_words(outcome.workflow.dialect).statuses.items()}
     return words.get(word.lower(), word.lower())
-
-
-def _loop_faults(outcome: Outcome, text: str, wanted: dict[str, Any]) -> Iterator[str]:
-    key = key_of(text, outcome.mocks.steps)
-    rows = [row for row in outcome.journal.loops(outcome.run) if key.fits(row.address)]
-    if not rows:
-        yield f"loops.{text}: it was not reached"
-    for row in rows:
-        yield from differences(wanted, loop_document(row), f"loops.{row.address}")
 
 
 def _step_faults(
@@ -314,16 +310,10 @@ def _step_faults(
         if "error" in wanted:
             yield from _error_faults(wanted["error"], record["error"], f"{place}.error")
     if "inputs" in wanted:
-        yield from _input_faults(outcome, key, meant, wanted["inputs"])
-
-
-def _input_faults(
-    outcome: Outcome, key: Key, records: list[dict[str, Any]], wanted: Json
-) -> Iterator[str]:
-    """Compares the inputs of calls, or of the records if the steps made no call."""
-    given = [(call.address, call.inputs) for call in outcome.calls if key.fits(call.address)]
-    for address, inputs in given or [(r["address"], r["inputs"]) for r in records]:
-        yield from differences(wanted, inputs, f"steps.{address}.inputs")
+        # Those of calls, or of the records if the steps made no call.
+        given = [(call.address, call.inputs) for call in outcome.calls if key.fits(call.address)]
+        for address, inputs in given or [(r["address"], r["inputs"]) for r in meant]:
+            yield from differences(wanted["inputs"], inputs, f"steps.{address}.inputs")
 
 
 def _error_faults(wanted: Any, error: Any, place: str) -> Iterator[str]:

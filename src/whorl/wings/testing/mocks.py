@@ -64,10 +64,6 @@ class Step:
     node: Node | None
     owner: Workflow
 
-    @property
-    def label(self) -> str:
-        return "/".join(name for name, _ in self.names)
-
 
 @lru_cache(maxsize=4096)
 def parts_of(address: str) -> tuple[Part, ...]:
@@ -138,16 +134,6 @@ def key_of(text: str, steps: list[Step]) -> Key:
 
 def meant_by(key: Key, steps: list[Step]) -> list[Step]:
     return [step for step in steps if key.means(step)]
-
-
-def advice_for(key: Key, steps: list[Step]) -> str:
-    """Returns advice for a key that means no step: similar names, or the known steps."""
-    labels = dict.fromkeys(step.label for step in steps)
-    names = dict.fromkeys(step.names[-1][0] for step in steps)
-    near = did_you_mean("/".join(part.name for part in key.parts), [*names, *labels])
-    listed = [name for name in names if not name.startswith(":")]
-    more = ", ..." if len(listed) > _LISTED_MAX else ""
-    return near or f"steps: {', '.join(listed[:_LISTED_MAX])}{more}"
 
 
 def steps_of(workflow: Workflow) -> list[Step]:
@@ -276,7 +262,10 @@ class Mocks:
         if meant_by(key, self.steps):
             return key
         message = f"{text!r} is not a step of workflow {self.workflow.name!r}"
-        advice = advice_for(key, self.steps)
+        names = dict.fromkeys(step.names[-1][0] for step in self.steps)
+        listed = [name for name in names if not name.startswith(":")]
+        near = did_you_mean("/".join(part.name for part in key.parts), listed)
+        advice = near or f"steps: {', '.join(listed[:_LISTED_MAX])}"
         self.mistakes.append(Mistake(path, "W005", message, advice, is_key=True))
         return None
 
