@@ -14,7 +14,7 @@ WING = Wing(
             "server",
             3,
             "whorl.wings.automation.commands:schedule",
-            "Let the clock start workflows.",
+            "Start workflows on a schedule.",
         ),
     },
     routers=(

@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 @click.group(cls=CommandGroup)
 def schedule() -> None:
-    """Let the clock start workflows; a server (`whorl serve`) does it.
+    """Start workflows on a schedule; a server (`whorl serve`) does it.
 
     \b
       whorl server schedule add digest.yaml --cron "0 7 * * mon-fri" --zone Europe/Berlin
@@ -50,10 +50,10 @@ def schedule() -> None:
 @click.option(
     "--cron", metavar="EXPR", help="When, as a cron expression: minute hour day month weekday."
 )
-@click.option("--every", metavar="TIME", help="Again and again at this interval, such as 15m.")
+@click.option("--every", metavar="TIME", help="The interval between starts, such as 15m.")
 @click.option("--zone", metavar="ZONE", help="The time zone of --cron. [default: UTC]")
 @click.option("--overlap", type=click.Choice(["skip", "queue", "parallel"]), default="skip",
-              show_default=True, help="What is done while its last run has not ended.")  # fmt: skip
+              show_default=True, help="What to do if its last run has not ended.")  # fmt: skip
 @click.option(
     "--backfill", is_flag=True, help="Also start runs for times when no server was running."
 )
@@ -81,7 +81,7 @@ def schedule_add(
     workflow: str,
     as_json: bool,
 ) -> None:
-    """Start FILE whenever the clock says so. TEXT is its main input.
+    """Start FILE on a schedule. TEXT is its main input.
 
     \b
       whorl server schedule add digest.yaml --cron "30 2 * * *" --zone Europe/Berlin
@@ -142,14 +142,14 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
 def schedule_pause(project: Project, *, name: str) -> None:
     """Pause a schedule: it starts nothing until `whorl server schedule resume`."""
     _change(project, lambda schedules: schedules.table.pause(name, paused=True))
-    say(f"{name} is paused; resume it with `whorl server schedule resume {name}`")
+    say(f"{name} is paused; `whorl server schedule resume {name}` resumes it")
 
 
 @schedule.command(name="resume")
 @click.argument("name")
 @located
 def schedule_resume(project: Project, *, name: str) -> None:
-    """Resume a schedule from now on; what was due in the pause is left out."""
+    """Resume a schedule; the starts that were due in the pause are left out."""
     _change(project, lambda schedules: schedules.resume(name))
     say(f"{name} is resumed")
 

@@ -183,7 +183,9 @@ def of_triggers(
         trigger = workflow.trigger
         name = _NOT_IN_NAMES.sub("-", f"{workflow.name}.{trigger.name}").strip("-.")[:100]
         before = followed.get(name)
-        is_new = name not in names and not (before and _follows(before.rule, rule))
+        parts = ("recurrence", POLLED)
+        is_same = before is not None and all(before.rule.get(n) == rule.get(n) for n in parts)
+        is_new = name not in names and not is_same
         names.add(name)
         if not is_new:
             continue
@@ -229,10 +231,6 @@ def _rule_of_trigger(workflow: Workflow, now: float) -> dict[str, Json] | None:
         return None
     rule: dict[str, Json] = {"recurrence": trigger.recurrence, "start": float(math.floor(now))}
     return rule if trigger.poll is None else rule | {POLLED: True}
-
-
-def _follows(before: Mapping[str, Json], rule: Mapping[str, Json]) -> bool:
-    return all(before.get(name) == rule.get(name) for name in ("recurrence", POLLED))
 
 
 def prepared(

@@ -365,7 +365,7 @@ async def _answered(state: ServerState, run: RunId) -> Response:
                 raise Refusal(502, NO_ANSWER, words, f"whorl show {run}")
             await listener.wait(2.0)
     answer_url = state.answer_url(run)
-    late = f"run {run} has not answered within {ANSWER_S:g} s; it is still running"
+    late = f"run {run} has not answered within {ANSWER_S:g} s; it keeps running"
     error = {"code": NO_ANSWER, "message": late, "help": "fetch its answer at Location"}
     return JSONResponse({"error": error}, 504, {"Location": answer_url})
 

@@ -8,12 +8,7 @@ from whorl.plugins import Wing
 
 WING = Wing(
     commands={
-        "worker": (
-            "server",
-            4,
-            "whorl.wings.cluster.commands:worker",
-            "Do the work of a cluster here.",
-        )
+        "worker": ("server", 4, "whorl.wings.cluster.commands:worker", "Run a cluster worker.")
     },
     offers={
         "cluster": "whorl.wings.cluster.service:CLUSTER",

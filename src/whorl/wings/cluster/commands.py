@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--queue", default="", metavar="NAME", help="The queue that calls are taken from.")
+@click.option("--queue", default="", metavar="NAME", help="The queue of the calls to make.")
 @click.option("--calls-only", is_flag=True, help="Make calls, and drive no runs.")
 @click.option("--setup", is_flag=True, help="Add the search attributes of runs, and end.")
 @partial(located, drives=True)
 def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> None:
-    """Do the work of a cluster here, with the providers and permissions of this project.
+    """Run a cluster worker, with the providers and permissions of this project.
 
     \b
       whorl server worker
       whorl server worker --queue builders --calls-only
       whorl server worker --setup
 
-    Any number of workers share the work. Ctrl-C or SIGTERM: it takes nothing new, waits for its
-    open calls, and ends. Needs [runtime] kind = "temporal" in whorl.toml.
+    Any number of workers share the work. After Ctrl-C or SIGTERM, a worker takes nothing new, waits
+    for its open calls, and ends. Needs [runtime] kind = "temporal" in whorl.toml.
     """
     from whorl.providers.registry import Providers
     from whorl.providers.settings import line_below
@@ -57,7 +57,7 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
     settings = project.settings()
     check_trusted(settings, ())
     if settings.runtime.kind != "temporal":
-        words = "runs are driven by the processes that start them: there is nothing for a worker"
+        words = "this project has no cluster, so there is nothing for a worker to do"
         line = line_below("runtime", 'kind = "temporal"')
         raise UsageError(words, help=f"write {line}", code="W920")
     check_installed()
@@ -110,8 +110,7 @@ async def _work(project: Project, providers: Providers, queue: str, *, calls_onl
             place = f"queue {queue or settings.queue!r} of {settings.address}"
             say(f"working on {place}; end with Ctrl-C")
             await left.wait()
-            calls = "once the calls under way have ended"
-            say(f"stopping, {calls}, within {settings.grace_s:g} s")
+            say(f"stopping after the open calls, at most {settings.grace_s:g} s")
     finally:
         await providers.close()
 
