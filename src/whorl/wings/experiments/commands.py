@@ -195,26 +195,24 @@ def _baseline(
     if variant not in read.variants:
         raise unknown("variant", variant, read.variants)
     if against == variant:
-        others = [safe(name) for name in read.variants if name != variant]
-        named = f"name one with --variant: {', '.join(others)}"
-        advice = named if others else _to_save(file, "baseline.json")
+        others = ", ".join(safe(name) for name in read.variants if name != variant)
+        advice = f"name one with --variant: {others}" if others else _to_save(file, "baseline.json")
         raise UsageError(f"{variant!r} cannot be compared with itself", help=advice)
     if against in read.variants:
         return None
     if not is_file(project, against):
         why = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
         advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
-        raise UsageError(why, help=advice, code="W005")
-    before: Any = {"workflow": ""}
-    if against.endswith(".json"):
+        raise UsageError(why, help=advice, code="X100")
+    if against.endswith(ENDINGS) or not against.endswith(".json"):
+        before = _found_by(project, against)
+    else:
         try:
-            before = json.loads(open_file(against, size_max=64 * 1024 * 1024))
+            before = check_saved(json.loads(open_file(against, size_max=64 * 1024 * 1024)))
         except ValueError as fault:
-            raise UsageError(f"{against!r} is not a saved report: {fault}", code="W001") from None
-    is_experiment = isinstance(before, dict) and "workflow" in before
-    before = _found_by(project, against) if is_experiment else check_saved(before)
+            raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
     check_comparable(read, before, against)
-    return dict(before)
+    return before
 
 
 def _found_by(project: Project, against: str) -> dict[str, Any]:

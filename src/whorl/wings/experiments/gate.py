@@ -216,9 +216,6 @@ def check_comparable(experiment: Experiment, before: dict[str, Any], against: st
         raise UsageError(words, help=advice, code="X113")
     if {case.id for case in experiment.cases} & set(before["cases"]):
         return
-    cases = list(before["cases"])
-    more = ", ..." if len(cases) > _NAMED else ""
     words = f"no case of {experiment.name!r} is in {against!r}, so there is nothing to compare"
-    ids = ", ".join(case.id for case in experiment.cases[:_NAMED])
-    advice = f"its cases: {', '.join(cases[:_NAMED])}{more}; those of {experiment.name!r}: {ids}"
-    raise UsageError(words, help=advice, code="X114")
+    advice = f"its cases: {', '.join(list(before['cases'])[:_NAMED])}"
+    raise UsageError(words, help=advice, code="X115")

@@ -337,7 +337,7 @@ def _compare(
         noun = "group" if experiment.is_grouped else "case"
         few = statistics.too_few(len(set(units or both)), noun)
         one.words = f"{few} to say"
-    elif one.difference.excludes(0):
+    elif (one.difference.low or 0) > 0 or (one.difference.high or 0) < 0:
         one.words = "better" if one.difference.value > 0 else "worse"
     else:
         one.words = "no difference seen"
@@ -419,13 +419,9 @@ def nothing_ended(
 
 def no_grade(experiment: Experiment, commands: Commands, runs: int) -> UsageError:
     """Returns the error for rules without a rank: a returned iteration has no grade in some run."""
-    name, advice = experiment.main_grader, f"the report lists what has no grade: {commands.run}"
-    if not experiment.explore or experiment.grade_iterations == "returned":
-        advice = "only what runs return is graded: explore the loop, and grade all iterations"
-    elif experiment.graders[name].kind == "person":
-        advice = "a person has to grade it: `whorl serve` has the queue of them"
-    words = f"no rule is answered by all {runs} runs: grader {name!r} has not graded all iterations"
-    return UsageError(words, help=advice, code="X115")
+    words = f"no rule is answered by all {runs} runs: grader {experiment.main_grader!r} has not "
+    advice = f"explore the loop and grade all iterations; see what has no grade: {commands.run}"
+    return UsageError(f"{words}graded all iterations", help=advice, code="X114")
 
 
 # Notes of a report on its trials and grades.

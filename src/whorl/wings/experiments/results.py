@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.ir import AllOf, AnyOf, Judge, Loop
@@ -149,20 +149,16 @@ class Study:
         It is twice what the next part needs, or as much again as is spent. For a paused run,
         `needs_usd` is the need of that part, in all.
         """
-        experiment, spent_usd = self.experiment, sum(row.cost_usd for row in self.rows.values())
-        limited = (k for k, row in self.rows.items() if row.budget_usd is not None)
-        has_own = experiment.trial_budget is not None
-        if (
-            experiment.budget is None
-            and not needs_usd
-            and all(has_own and is_trial(k) for k in limited)
-        ):
-            return None
+        budget, spent_usd = self.experiment.budget, sum(row.cost_usd for row in self.rows.values())
+        limited = (key for key, row in self.rows.items() if row.budget_usd is not None)
+        has_own = self.experiment.trial_budget is not None
+        is_limited = needs_usd or not all(has_own and is_trial(key) for key in limited)
         needs_usd = max(needs_usd, spent_usd)
-        if experiment.budget is not None and needs_usd <= experiment.budget + EXACT_USD:
+        is_enough = not is_limited if budget is None else needs_usd <= budget + EXACT_USD
+        if is_enough:
             return None
         wanted_usd = needs_usd + max(spent_usd, needs_usd - spent_usd)
-        return math.ceil(100 * (wanted_usd - (experiment.budget or 0.0))) / 100
+        return math.ceil(100 * (wanted_usd - (budget or 0.0))) / 100
 
     def _flat(self, variant: str = "") -> list[Graded]:
         """Returns all trials, or those of a variant."""
@@ -377,43 +373,25 @@ def judge_of(
         question, votes = str(source), judge.votes
         seen = list(_of_loop(study, loop, judge, labels, variant))
     judged = [each.judged() for each in seen if None not in (each.verdict, each.label)]
-    notes = [*_not_judged(study, name, seen)]
+    notes = [] if seen else ["the judge was asked of no result"]
+    faults = [each.fault for each in seen if each.verdict is None and each.fault]
+    without = f"no verdict of grader {name!r}"
+    if left := sum(each.verdict is None for each in seen) - len(faults):
+        notes.append(f"{_some(left, len(seen))} {without}")
+    if faults:
+        notes.append(f"{_some(len(faults), len(seen))} {without}: {faults[0]}")
     notes += labels.notes(sum(each.label is None for each in seen), len(seen))
-    found = _reliability(study, question, judged, notes, votes)
+    if not judged:
+        words = f"no result has both a verdict and a label: {'; '.join(notes)}"
+        advice = study.commands.run if left else "name a grader with --against that has grades"
+        raise UsageError(words, help=advice, code="X115")
+    found = reliability(question, judged, study.experiment.name, verdict_votes=votes)
+    found.notes = [*notes, *study.steered]
     if loop is not None:
         assert judge is not None
         found.loop, found.loop_runs = _effect(study, loop, judge, variant, [1, *found.votes])
     found.disagreements = _disagreements(study, judged, place)
     found.of = of
-    return found
-
-
-def _not_judged(study: Study, name: str, seen: Sequence[_Judgement]) -> Iterator[Note]:
-    """Yields notes on results without a verdict, each with a command that helps."""
-    open_ = [each for each in seen if each.verdict is None]
-    faults = [each.fault for each in open_ if each.fault]
-    left = len(open_) - len(faults)
-    if not seen:
-        yield "the judge was asked of no result", ""
-    if left:
-        yield f"{_some(left, len(seen))} no verdict of grader {name!r}", study.commands.run
-    if faults:
-        words = f"{_some(len(faults), len(seen))} no verdict of grader {name!r}"
-        yield f"{words}: {faults[0]}", ""
-
-
-def _reliability(
-    study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note], votes: int
-) -> JudgeReport:
-    """Returns how judge and labels agree; raises UsageError X115 if nothing can be compared."""
-    if not judged:
-        words = "; ".join(["no result has both a verdict and a label", *(w for w, _ in notes)])
-        command = next((command for _, command in notes if command), "")
-        advice = command or "name a grader with --against that has grades"
-        raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X115")
-    found = reliability(question, judged, study.experiment.name, verdict_votes=votes)
-    found.notes = [f"{words}: {command}" if command else words for words, command in notes]
-    found.notes += study.steered
     return found
 
 
@@ -536,8 +514,6 @@ def _iterations(
 # The labels for a judge: the grades of a grader, or a file that people wrote.
 
 SIZE_MAX = 64 * 1024 * 1024
-# A problem, and the command that solves it, or "".
-Note: TypeAlias = "tuple[str, str]"
 _COLUMNS = ("case", "iteration", "label")
 _WORDS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
@@ -558,11 +534,10 @@ class GradeLabels:
             grade = self._study.collection.grade(self._grader, names)
         return None if grade is None or grade.value is None else grade.value >= SOLVED
 
-    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
-        """Yields problems with the labels, after all results were read."""
-        if unlabelled:
-            command = "" if self._grader.is_free else self._study.commands.run
-            yield f"{_some(unlabelled, results)} no label of grader {self._grader.name!r}", command
+    def notes(self, unlabelled: int, results: int) -> list[str]:
+        """Returns problems with the labels, after all results were read."""
+        words = f"{_some(unlabelled, results)} no label of grader {self._grader.name!r}"
+        return [words] if unlabelled else []
 
 
 class FileLabels:
@@ -587,11 +562,13 @@ class FileLabels:
             self._unused.pop(key, None)
         return next((self._labels[key] for key in keys if key in self._labels), None)
 
-    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
-        if self._unused:
-            count, (case, number) = plural(len(self._unused), "label"), next(iter(self._unused))
-            first = f"case {case!r}" + ("" if number is None else f", iteration {number}")
-            yield f"{count} of {len(self._labels)} without a result; the first is {first}", ""
+    def notes(self, unlabelled: int, results: int) -> list[str]:
+        """Returns a note on the labels that are of no result."""
+        if not self._unused:
+            return []
+        count, (case, number) = plural(len(self._unused), "label"), next(iter(self._unused))
+        first = f"case {case!r}" + ("" if number is None else f", iteration {number}")
+        return [f"{count} of {len(self._labels)} without a result; the first is {first}"]
 
 
 def _some(count: int, all_of: int) -> str:

@@ -51,11 +51,6 @@ class Estimate:
     def is_known(self) -> bool:
         return self.low is not None
 
-    def excludes(self, number: float) -> bool:
-        return (
-            self.low is not None and self.high is not None and not self.low <= number <= self.high
-        )
-
     def document(self) -> dict[str, float | None]:
         """Returns the estimate as JSON, which has no infinite numbers."""
         return {"value": finite(self.value), "low": finite(self.low), "high": finite(self.high)}
@@ -175,7 +170,8 @@ def difference_estimate(
     level: float = LEVEL,
 ) -> Estimate:
     """Returns the mean of differences by case: Agresti and Min for yes and no, else bootstrap."""
-    if len(differences) >= UNITS_MIN and is_yes_or_no(differences, groups):
+    is_yes_or_no = groups is None and all(value in (-1, 0, 1) for value in differences)
+    if len(differences) >= UNITS_MIN and is_yes_or_no:
         better, worse = (sum(value == sign for value in differences) for sign in (1, -1))
         return Estimate(mean(differences), *agresti_min(better, worse, len(differences), level))
     ones = [1.0] * len(differences)
@@ -246,10 +242,6 @@ def detectable(
     error, degrees = _error(totals, sizes, mean(differences)), len(totals) - 1
     least = (t_quantile(0.5 + level / 2, degrees) + t_quantile(POWER, degrees)) * error
     return math.ceil(100 * least - _TINY) / 100
-
-
-def is_yes_or_no(differences: Sequence[float], groups: Sequence[Hashable] | None) -> bool:
-    return groups is None and all(value in (-1, 0, 1) for value in differences)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

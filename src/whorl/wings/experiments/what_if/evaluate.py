@@ -191,7 +191,11 @@ class _Walk:
         return ended or ("max_iterations", "")
 
     def _iteration(self, row: IterationFacts) -> Ended | None:
-        self._check_known(row)
+        if row.status not in ("succeeded", "failed"):
+            words = {"not_begun": "had not begun", "timed_out": "timed out"}.get(row.status)
+            raise NotKnownError(f"iteration {row.number} {words or 'was ' + row.status}")
+        if row.has_waited and row.status == "failed":
+            raise NotKnownError(f"a call of iteration {row.number} waited for its budget")
         self._pay(call for call in row.calls if not call.judge)
         self._count = row.number
         is_ahead = self._loop.check != "after"
@@ -230,13 +234,6 @@ class _Walk:
         if verdict.approves and self._latest is not None:
             self._keep_best(self._latest, approved=True)
         return ("condition_met", verdict.by) if verdict.state == "met" else None
-
-    def _check_known(self, row: IterationFacts) -> None:
-        if row.status not in ("succeeded", "failed"):
-            words = {"not_begun": "had not begun", "timed_out": "timed out"}.get(row.status)
-            raise NotKnownError(f"iteration {row.number} {words or 'was ' + row.status}")
-        if row.has_waited and row.status == "failed":
-            raise NotKnownError(f"a call of iteration {row.number} waited for its budget")
 
     def _failed(self, row: IterationFacts) -> Ended | None:
         self._has_failures = True

@@ -144,7 +144,12 @@ def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
     leaves = simple_conditions(loop.until)
     untils += [leaf for leaf in leaves if getattr(leaf, "at_least", 0) is not None]
     if score is not None:
-        untils += [replace(score, at_least=at_least) for at_least in _quantiles(score, subjects)]
+        read = (row.atoms.get(atom_of(score)) for s in subjects for row in s.facts.iterations)
+        numbers = (v for v in read if isinstance(v, int | float) and not isinstance(v, bool))
+        values = sorted(map(float, numbers))
+        places = [len(values) * n // (THRESHOLDS + 1) for n in range(1, THRESHOLDS + 1)]
+        quantiles = sorted({round(values[place], 2) for place in places if values})
+        untils += [replace(score, at_least=at_least) for at_least in quantiles]
         untils += [Plateau(patience) for patience in (1, 2, 3)]
     rules: dict[str, Rule] = {}
     for until in untils:
@@ -166,16 +171,6 @@ def _ranking(until: Condition | None, score: Score | None) -> Condition | None:
     own = first_score(until)
     is_same = own is not None and atom_of(own) == atom_of(score)
     return until if is_same else AnyOf((measured, until))
-
-
-def _quantiles(score: Score, subjects: Sequence[Subject]) -> list[float]:
-    atom = atom_of(score)
-    rows = (row for subject in subjects for row in subject.facts.iterations)
-    read = (row.atoms.get(atom) for row in rows)
-    numbers = (v for v in read if isinstance(v, int | float) and not isinstance(v, bool))
-    values = sorted(map(float, numbers))
-    places = [len(values) * n // (THRESHOLDS + 1) for n in range(1, THRESHOLDS + 1)]
-    return sorted({round(values[place], 2) for place in places if values})
 
 
 def sweep_of(
@@ -216,8 +211,15 @@ def sweep_of(
         words=[*subject_words(subjects, loop), *growth_words(values, units, margin)],
     )
     found.words += filter(None, [limits_left_out(loop)])
-    if ranked:
-        _recommend(found, units, margin)
+    if not ranked:
+        return found
+    best = max(ranked, key=lambda result: result.grade)
+    for result in ranked:
+        result.to_best = units.difference(result.grades, best.grades)
+    choice = _Choice(ranked, units, margin)
+    found.recommended, found.honest = ranked[choice.chosen], choice.honest()
+    if why := choice.not_better(mine):
+        found.recommended, found.not_recommended = None, why
     return found
 
 
@@ -236,16 +238,6 @@ def frontier_of(points: Sequence[tuple[float, float]]) -> list[int]:
             best = points[index][1]
             frontier.append(index)
     return frontier
-
-
-def _recommend(found: Sweep, units: Units, margin: float) -> None:
-    best = max(found.rules, key=lambda result: result.grade)
-    for result in found.rules:
-        result.to_best = units.difference(result.grades, best.grades)
-    choice = _Choice(found.rules, units, margin)
-    found.recommended, found.honest = found.rules[choice.chosen], choice.honest()
-    if why := choice.not_better(found.own):
-        found.recommended, found.not_recommended = None, why
 
 
 class _Choice:
