@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -84,14 +84,15 @@ def run_command(
     read = read_file(project, file)
     if detach:
         return _detach(project, read, fresh=fresh, budget=budget)
-    done = _conducted(project, read, file, fresh=fresh, budget=budget, is_quiet=as_json)
+    options: Any = {"fresh": fresh, "budget": budget, "is_quiet": as_json}
+    found, commands, paused, _ = _conducted(project, read, file, **options)
     if as_json:
-        print_json(done.report.document())
+        print_json(found.document())
     else:
-        print_lines(words.report_lines(done.report, file, pasted, done.commands))
-    if done.paused:
-        say(f"{done.paused}; go on with: {done.commands.run}{' --json' if as_json else ''}")
-    return PAUSED if done.paused else 0
+        print_lines(words.report_lines(found, file, pasted, commands))
+    if paused:
+        say(f"{paused}; go on with: {commands.run}{' --json' if as_json else ''}")
+    return PAUSED if paused else 0
 
 
 @experiment.command()
@@ -152,12 +153,12 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
     variant = options["variant"] or read.baseline
     # Errors in the comparison are reported before anything is paid for.
     before = _baseline(project, read, file, variant, against)
-    done = _conducted(project, read, file, fresh=False, budget=options["budget"], is_quiet=True)
-    found = done.report
+    conducting: Any = {"fresh": False, "budget": options["budget"], "is_quiet": True}
+    found, _, paused, more_usd = _conducted(project, read, file, **conducting)
     if before is None:
         before = gates.saved(replace(found, baseline=against), read)
     decided = gates.gate_of(found, read, variant, before)
-    if done.paused:
+    if paused:
         # The missing trials may change the decision.
         trials = f"{found.done} of {plural(found.trials, 'trial')}"
         decided.reasons = [f"only {trials} done; the budget allows no more"]
@@ -172,9 +173,9 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
         fell = gates.fallen(found, variant, before, gates.margin_of(read))
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
-    if done.paused:
-        more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
-        say(f"{done.paused}; go on with: {pasted(*same_command('budget'), *more)}")
+    if paused:
+        more = [] if more_usd is None else ["--budget", f"+{more_usd:g}"]
+        say(f"{paused}; go on with: {pasted(*same_command('budget'), *more)}")
         return PAUSED
     return _FAILED if is_failure else 0
 
@@ -395,22 +396,13 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
         yield _study_of(project, store, read, file)
 
 
-class _Conducted(NamedTuple):
-    """The report of an experiment, and the commands that continue it.
-
-    If its budget has stopped it, `paused` has its progress; `more_usd` is enough to continue.
-    """
-
-    report: Report
-    commands: Commands
-    paused: str
-    more_usd: float | None
-
-
 def _conducted(
     project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
-) -> _Conducted:
-    """Runs the missing trials of an experiment; returns its report."""
+) -> tuple[Report, Commands, str, float | None]:
+    """Runs the missing trials of an experiment; returns its report, and commands to continue it.
+
+    If its budget has stopped it, also returns its progress, and the dollars that continue it.
+    """
     amount = _budget_of(budget, experiment)
 
     async def work() -> tuple[Progress, int]:
@@ -439,7 +431,7 @@ def _conducted(
         study = _study_of(project, store, experiment, file, generation)
         found = study.report()
         if not progress.is_paused:
-            return _Conducted(found, study.commands, "", None)
+            return found, study.commands, "", None
         more_usd = study.more_usd(progress.needs_usd)
         commands = _commands_for(file)
         if fresh and not study.rows:
@@ -449,7 +441,7 @@ def _conducted(
         spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
         cases = plural(found.cases, "whole case")
         paused = f"budget: {found.done} of {found.trials} trials done, {cases}, {spent}"
-        return _Conducted(found, commands, paused, more_usd)
+        return found, commands, paused, more_usd
 
 
 def _watcher() -> Callable[[Progress], None]:

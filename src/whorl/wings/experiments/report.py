@@ -258,10 +258,7 @@ def _variants(
                     statistics.mean([bool(one.is_solved) for one in trials]),
                     statistics.mean([one.outcome.iterations for one in trials]),
                 )
-    costs = _costs(experiment, table)
-    variants = {
-        name: _variant(experiment, name, cells, costs[name]) for name, cells in table.items()
-    }
+    variants = {name: _variant(experiment, name, cells) for name, cells in table.items()}
     for name, one in variants.items():
         if name != experiment.baseline:
             _compare(experiment, table, one, is_complete=is_complete)
@@ -276,41 +273,22 @@ def units_of(experiment: Experiment, cases: Iterable[str]) -> list[str] | None:
     return [groups[case] for case in cases]
 
 
-def _costs(
-    experiment: Experiment, table: dict[str, _Cells]
-) -> dict[str, tuple[Estimate, Estimate]]:
-    """Returns the costs of each variant, in all and by solved case; equal sets of cases at once."""
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for name, cells in table.items():
-        alike.setdefault(tuple(cells), []).append(name)
-    found: dict[str, tuple[Estimate, Estimate]] = {}
-    for cases, names in alike.items():
-        pairs, ones = [], [1.0] * len(cases)
-        for name in names:
-            costs = [cell.cost_usd for cell in table[name].values()]
-            pairs += [(costs, ones), (costs, [cell.solved for cell in table[name].values()])]
-        seed, units = f"{experiment.name} cost", units_of(experiment, cases)
-        estimates = iter(statistics.ratio_estimates(pairs, units, seed=seed))
-        found |= {name: (next(estimates), next(estimates)) for name in names}
-    return found
-
-
-def _variant(
-    experiment: Experiment, name: str, cells: _Cells, costs: tuple[Estimate, Estimate]
-) -> VariantReport:
-    grades = [cell.grade for cell in cells.values()]
+def _variant(experiment: Experiment, name: str, cells: _Cells) -> VariantReport:
+    grades, units = [cell.grade for cell in cells.values()], units_of(experiment, cells)
+    costs, solved = ([getattr(c, n) for c in cells.values()] for n in ("cost_usd", "solved"))
+    # Equal seeds draw the same cases for all variants.
+    pairs, seed = [(costs, [1.0] * len(cells)), (costs, solved)], f"{experiment.name} cost"
+    cost_usd, per_solved = statistics.ratio_estimates(pairs, units, seed=seed)
     return VariantReport(
         name=name,
         cases=len(cells),
-        grade=statistics.mean_estimate(
-            grades, units_of(experiment, cells), is_repeated=experiment.repeat > 1
-        ),
+        grade=statistics.mean_estimate(grades, units, is_repeated=experiment.repeat > 1),
         difference=None,
         words="",
         could_see=None,
-        solved=statistics.mean([cell.solved for cell in cells.values()]) if cells else None,
-        cost_usd=costs[0],
-        per_solved=costs[1],
+        solved=statistics.mean(solved) if cells else None,
+        cost_usd=cost_usd,
+        per_solved=per_solved,
         iterations=statistics.mean([cell.iterations for cell in cells.values()]) if cells else 0.0,
     )
 

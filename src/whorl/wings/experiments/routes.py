@@ -35,7 +35,6 @@ from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fa
 from whorl.wings.experiments.trials import (
     ENDED,
     PREFIX,
-    Trial,
     digest,
     is_grading,
     key_prefix,
@@ -477,7 +476,12 @@ def progress_of(study: Study) -> Progress:
     made = Progress(experiment.trials, variants=variants)
     made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
     for block in study.blocks:
-        done = [trial for trial in block if _has_ended(study, trial)]
+        done = [
+            trial
+            for trial in block
+            if (row := found.get(trial.key)) is not None and row.status in (*ENDED, "paused")
+            if not lacks_money(study.store, trial, row)
+        ]
         for trial in done:
             made.variants[trial.variant] += 1
         made.done += len(done)
@@ -486,13 +490,6 @@ def progress_of(study: Study) -> Progress:
     made.graded = sum(row.status == "succeeded" for row in gradings)
     made.people = sum(row.status == "waiting" for row in gradings)
     return made
-
-
-def _has_ended(study: Study, trial: Trial) -> bool:
-    row = study.rows.get(trial.key)
-    if row is None or row.status not in (*ENDED, "paused"):
-        return False
-    return not lacks_money(study.store, trial, row)
 
 
 def _cost(found: Iterable[RunRow]) -> float:
