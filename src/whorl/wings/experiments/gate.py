@@ -91,7 +91,11 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     grades = {case: (_grade(own[case]), _grade(before[case])) for case in shared}
     pairs = {c: one - other for c, (one, other) in grades.items() if None not in (one, other)}  # type: ignore[operator]
     if not pairs:
-        return _ungraded(own, new)
+        failed = sum(bool(kept["failed"]) for kept in own.values())
+        reasons = ["no case has a grade in both, so nothing was compared"]
+        words = f"{failed} of {len(own)} cases failed, and failures are left out"
+        reasons += [words] if failed else []
+        return Gate("fail", [*reasons, *([_new_failures(new)] if new else [])])
     # As in a report of these two. Only the level differs if that report has more variants.
     seed = difference_seed(experiment, variant, against.get("variant", report.baseline))
     differences, units = list(pairs.values()), units_of(experiment, pairs)
@@ -119,14 +123,6 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     return found
 
 
-def _ungraded(own: dict[str, dict[str, Any]], new: list[str]) -> Gate:
-    """Returns a failed gate, since no case has a grade in both and nothing was compared."""
-    reasons = ["no case has a grade in both, so nothing was compared"]
-    if failed := sum(bool(kept["failed"]) for kept in own.values()):
-        reasons.append(f"{failed} of {len(own)} cases failed, and failures are left out")
-    return Gate("fail", [*reasons, *([_new_failures(new)] if new else [])])
-
-
 def _new_failures(new: list[str]) -> str:
     rest = f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
     return f"failed, and did not fail before: {', '.join(new[:_NAMED])}{rest}"
@@ -151,8 +147,8 @@ def _decide(
 ) -> None:
     margin, difference, ratio = found.margin, found.difference, found.cost_ratio
     assert difference is not None
-    verdict = _verdict(difference, margin)
-    if verdict == "fail":
+    low, high = difference.low, difference.high
+    if high is not None and high < 0 and difference.value < -margin:
         worse = f"the grade is worse by {-difference.value:.2f}"
         found.reasons.append(f"{worse}, the margin is {margin:g}")
     most = options.get("cost", math.inf)
@@ -162,7 +158,7 @@ def _decide(
         found.reasons.append(_new_failures(new))
     if found.reasons:
         found.verdict = "fail"
-    elif verdict == "pass":
+    elif low is not None and low > -margin:
         words = f"the grade is not worse by the margin, {margin:g}"
         found.verdict, found.reasons = "pass", [words]
     else:
@@ -170,14 +166,6 @@ def _decide(
         few = f"{plural(number, unit)} {'does' if number == 1 else 'do'} not decide"
         would = would_decide(pairs, units, margin)
         found.reasons = [f"{few} with a margin of {margin:g}; {would}"]
-
-
-def _verdict(difference: Estimate, margin: float) -> str:
-    """Returns the decision by grade alone: `pass`, `fail`, or "" if it is undecided."""
-    low, high = difference.low, difference.high
-    if high is not None and high < 0 and difference.value < -margin:
-        return "fail"
-    return "pass" if low is not None and low > -margin else ""
 
 
 def would_decide(pairs: list[float], units: list[str] | None, margin: float) -> str:

@@ -16,7 +16,7 @@ from whorl.language import Expression, free_names
 from whorl.lazily import dataclass
 from whorl.wings.experiments import statistics
 from whorl.wings.experiments.statistics import Estimate
-from whorl.wings.experiments.trials import SOLVED, STOPPED, alike, is_grading
+from whorl.wings.experiments.trials import SOLVED, STOPPED, is_grading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -437,9 +437,15 @@ def faults(flat: Iterable[Graded]) -> list[str]:
 
 
 def same_runs(trials: Iterable[Trial]) -> list[str]:
-    """Returns notes on variants that are the same runs."""
+    """Returns notes on variants that are the same runs in all cases."""
+    keys: dict[str, list[str]] = {}
+    for trial in trials:
+        keys.setdefault(trial.variant, []).append(trial.key)
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted(keys):
+        names.setdefault(tuple(sorted(keys[name])), []).append(repr(name))
     why = "are the same runs: their workflows and inputs are equal"
-    return [f"{', '.join(map(repr, each[:-1]))} and {each[-1]!r} {why}" for each in alike(trials)]
+    return [f"{', '.join(n[:-1])} and {n[-1]} {why}" for n in names.values() if len(n) > 1]
 
 
 def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:

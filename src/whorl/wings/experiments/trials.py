@@ -28,7 +28,7 @@ from whorl.services.files.forecasting import models_of
 from whorl.wings.experiments.document import NAMES, RUN_FACTS, expression_of, filled, inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from whorl.ir import Workflow
     from whorl.providers.settings import Settings
@@ -142,10 +142,10 @@ def blocks_of(
         name: (content_hash(to_json(one.workflow)), models_of(one.workflow, settings))
         for name, one in prepared.items()
     }
-    limits = {
-        name: least(experiment.trial_budget, one.workflow.limits.cost_usd)
-        for name, one in prepared.items()
-    }
+    limits: dict[str, float | None] = {}
+    for name, one in prepared.items():
+        both = (experiment.trial_budget, one.workflow.limits.cost_usd)
+        limits[name] = min((limit for limit in both if limit is not None), default=None)
     blocks = []
     for case in experiment.cases:
         block = []
@@ -157,22 +157,6 @@ def blocks_of(
         random.Random(f"{experiment.order_seed} {case.id}").shuffle(block)
         blocks.append(block)
     return blocks
-
-
-def least(*limits: float | None) -> float | None:
-    """Returns the smallest of some limits, or None without limits."""
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def alike(trials: Iterable[Trial]) -> list[list[str]]:
-    """Returns groups of variants that are the same runs in all cases."""
-    keys: dict[str, list[str]] = {}
-    for trial in trials:
-        keys.setdefault(trial.variant, []).append(trial.key)
-    names: dict[tuple[str, ...], list[str]] = {}
-    for name, own in keys.items():
-        names.setdefault(tuple(sorted(own)), []).append(name)
-    return [sorted(each) for each in names.values() if len(each) > 1]
 
 
 def labels_of(name: str, trial: Trial | None = None) -> dict[str, str]:

@@ -288,7 +288,11 @@ def sweep_lines(
     lines.append(_recommended(sweep))
     if sweep.not_ranked:
         lines += ["", "not known for all runs, so not ranked:"]
-        lines += [_unknown_line(one, sweep) for one in sweep.not_ranked[:5]]
+    for one in sweep.not_ranked[:5]:
+        low, high = (f"{limit:.2f}" for limit in one.bounds or (0.0, 1.0))
+        bound = f"; grade {low if low == high else f'between {low} and {high}'}"
+        why = f"{one.unknown} of {sweep.runs}: {safe(one.why)}"
+        lines.append(f"  {safe(one.words)}: {why}{bound if one.bounds else ''}")
     return lines
 
 
@@ -323,14 +327,6 @@ def _recommended(sweep: Sweep) -> str:
         words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
         words += dollars(honest["cost_usd"])
     return words
-
-
-def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
-    bound = ""
-    if one.bounds is not None:
-        low, high = (f"{limit:.2f}" for limit in one.bounds)
-        bound = f"; grade {low}" if low == high else f"; grade between {low} and {high}"
-    return f"  {safe(one.words)}: {one.unknown} of {sweep.runs}: {safe(one.why)}{bound}"
 
 
 def sweep_csv(document: dict[str, Any]) -> str:

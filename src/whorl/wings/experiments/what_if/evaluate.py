@@ -365,15 +365,10 @@ def own_rule(loop: Loop) -> Rule | None:
 
 def limits_left_out(loop: Loop) -> str:
     """Says which limits of a loop the answers leave out."""
-    limits = loop.limits
-    known: dict[str, Any] = {
-        "cost": limits.cost_usd,
-        "tokens": limits.tokens,
-        "calls": limits.calls,
-    }
-    known |= {"time": limits.time_s}
-    names = [name for name, limit in known.items() if limit is not None]
-    return f"rules are answered as if no limit of {' or '.join(names)} was reached" if names else ""
+    most, names = loop.limits, ("cost", "tokens", "calls", "time")
+    limits = zip(names, (most.cost_usd, most.tokens, most.calls, most.time_s), strict=True)
+    known = " or ".join(name for name, limit in limits if limit is not None)
+    return f"rules are answered as if no limit of {known} was reached" if known else ""
 
 
 def obstacle(loop: Loop, rule: Rule) -> str:
