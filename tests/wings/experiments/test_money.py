@@ -108,7 +108,7 @@ def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more() ->
     assert "next: whorl --config whorl.toml experiment run" in told
     assert paused.exit_code == 5
     assert 0 < found["spent_usd"] <= each
-    assert found["notes"] == ["no grade by 'good' yet: 1 of 1 results (case 1)"]
+    assert found["notes"] == ["no grade by 'good' yet: 1 of 1 result"]
     assert found["notes"][0] in told.splitlines()
     assert grades(found) == [None]
     assert found["cases"] == found["variants"]["base"]["cases"] == 0

@@ -79,7 +79,7 @@ def test_a_trial_that_a_person_steers_is_left_out_and_named() -> None:
     assert whorl("accept", row["run"], "--iteration", "1").exit_code == 0
     after = run_json("experiment", "report", FILE)
 
-    words = f"1 trial was steered by a person and is left out: {row['run']}"
+    words = f"1 trial changed by a person, and left out: {row['run']}"
     assert words in after["notes"]
     assert words in whorl("experiment", "report", FILE).stdout.splitlines()
     assert words in run_json("experiment", "what-if", FILE, "--variant", "longer")["words"]
