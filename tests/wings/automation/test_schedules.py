@@ -34,6 +34,7 @@ inputs: {word: {type: string, default: a}}
 steps:
   a: {value: "{{ word }}"}
 """
+ASKING = "whorl: 1\nname: asking\nsteps:\n  a: {ask: Hello}\n  b: {ask: Hello}\n"
 GATED = 'whorl: 1\nname: gated\nsteps:\n  a: {approve: {message: "Now?"}}\n'
 
 
@@ -74,7 +75,7 @@ class Server:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, text in (("plain", PLAIN), ("gated", GATED)):
+    for name, text in (("plain", PLAIN), ("gated", GATED), ("asking", ASKING)):
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
 
@@ -102,6 +103,51 @@ async def test_what_is_due_is_started_once(folder: Path) -> None:
         assert {row.status for row in rows} == {"succeeded"}
         first = next(iter(server.store.read(rows[0].id))).event
         assert first.body["input"] == {"word": "b"}
+
+
+async def test_a_schedule_has_its_own_models(folder: Path) -> None:
+    """Also in a store whose table was made before schedules had them."""
+    provider = 'kind = "scripted"\nmodel = "usual"\nreplies = [{match = "Hello", replies = ["Hi"]}]'
+    (folder / "whorl.toml").write_text(f"[providers.demo]\n{provider}\n")
+    async with serving(folder) as server:
+        await server.add()
+        await server.table.remove("plain")
+        drop = "ALTER TABLE schedules DROP COLUMN steps"
+        await server.store.change(lambda connection: connection.execute(drop).fetchall())
+        assert server.table.all() == []
+        old = (
+            "old",
+            "o1",
+            "elsewhere",
+            "plain.yaml",
+            "",
+            "{}",
+            "skip",
+            0,
+            "{}",
+            "{}",
+            "",
+            0,
+            0,
+            0,
+            "",
+        )
+        insert = f"INSERT INTO schedules VALUES({', '.join('?' * 15)})"
+        await server.store.change(lambda connection: connection.execute(insert, old).fetchall())
+        assert [(known.name, known.steps) for known in server.table.all()] == [("old", {})]
+
+        steps = {"b": {"model": "demo/other"}}
+        with pytest.raises(UsageError, match="'c' does not name one step"):
+            await server.add("asking.yaml", steps={"c": {"model": "x"}})
+        await server.add("asking.yaml", steps=steps)
+        assert [known.steps for known in server.table.all()] == [steps, {}]
+        await server.table.mirror([server.table.named("asking")], [])
+        assert server.table.named("asking").steps == steps
+        await server.at(61)
+        (run,) = server.store.runs()
+        first = next(iter(server.store.read(run.id))).event
+        assert first.body["steps"] == steps
+        assert "demo/other" in str(server.store.workflow(run.id))
 
 
 async def test_two_servers_start_each_time_once(folder: Path) -> None:
