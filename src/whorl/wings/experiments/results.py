@@ -39,9 +39,9 @@ from whorl.wings.experiments.trials import (
     Graded,
     blocks_of,
     generation_of,
+    is_grading,
     is_known,
     is_steered,
-    is_trial,
     reads_outputs,
     rows_of,
 )
@@ -152,7 +152,7 @@ class Study:
         budget, spent_usd = self.experiment.budget, sum(row.cost_usd for row in self.rows.values())
         limited = (key for key, row in self.rows.items() if row.budget_usd is not None)
         has_own = self.experiment.trial_budget is not None
-        is_limited = needs_usd or not all(has_own and is_trial(key) for key in limited)
+        is_limited = needs_usd or any(not has_own or is_grading(key) for key in limited)
         needs_usd = max(needs_usd, spent_usd)
         is_enough = not is_limited if budget is None else needs_usd <= budget + EXACT_USD
         if is_enough:
@@ -175,7 +175,7 @@ class Study:
     def others(self) -> int:
         """How many of its runs are of cases, variants or versions that the file no longer has."""
         known = {trial.key for block in self.blocks for trial in block}
-        return sum(key not in known and is_trial(key) for key in self.rows)
+        return sum(key not in known and not is_grading(key) for key in self.rows)
 
     def loop(self, name: str = "", variant: str = "") -> Loop:
         return loop_named(self.experiment, self.prepared, name, variant)

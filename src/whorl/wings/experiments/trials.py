@@ -123,11 +123,6 @@ def key_prefix(name: str, generation: int | None = None) -> str:
     return f"{PREFIX}{plain}:" + ("" if generation is None else f"{generation}:")
 
 
-def is_trial(key: str) -> bool:
-    """Returns whether the run of this key is a trial; keys of gradings name their kind."""
-    return "-" not in key.rpartition(":")[2]
-
-
 def is_grading(key: str) -> bool:
     """Returns whether the run of this key grades a result."""
     return key.rpartition(":")[2].startswith("grade-")

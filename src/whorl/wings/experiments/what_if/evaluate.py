@@ -56,13 +56,12 @@ class Rule:
 class Answer:
     """What a rule would have done in one loop. If it is not `exact`, `why` is the reason.
 
-    `usage` is that of the loop; `iteration` is the last one that is known.
+    `usage` is that of the loop.
     """
 
     exact: bool
     why: str = ""
     code: str = ""
-    iteration: int = 0
     iterations: int = 0
     returned: int | None = None
     exit_reason: str = ""
@@ -154,14 +153,13 @@ class _Walk:
             words = f"a person would have been asked at the limit, after {self._count}"
             ended = NotKnownError(words)
         if isinstance(ended, NotKnownError):
-            return Answer(False, str(ended), ended.code, self._count, usage=dict(self._usage))
+            return Answer(False, str(ended), ended.code, usage=dict(self._usage))
         reason, by = ended
         if self._has_failures and self._last is None and not self._failed_last:
             reason, by = "failed", ""
         ends = {"last": self._last, "first": self._first, "all": None}
         return Answer(
             True,
-            iteration=self._count,
             iterations=self._count,
             returned=ends.get(returns, self._best or self._last),
             exit_reason=reason,

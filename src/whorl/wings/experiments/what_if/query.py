@@ -192,7 +192,6 @@ def _as_it_was(facts: LoopFacts) -> Answer:
     return Answer(
         True,
         iterations=facts.made,
-        iteration=facts.made,
         returned=facts.returned,
         exit_reason=facts.exit_reason,
         stopped_by=facts.stopped_by,

@@ -413,17 +413,12 @@ def fails_at(subject: Subject, loop: Loop) -> int | None:
 
 def bands_of(values: Curves, units: Units) -> dict[str, list[tuple[float, float]]]:
     """Returns the interval of the mean of each iteration, for curves without unknown grades."""
-    if units.count < statistics.UNITS_MIN:
-        return {}
-    every = range(units.count)
-    found = {
-        name: [units.interval(units.sums(row), every) for row in rows]
-        for name, rows in _known(values).items()
-    }
-    return {
-        name: [(max(0.0, e.low or 0.0), min(1.0, e.high or 0.0)) for e in row]
-        for name, row in found.items()
-    }
+    known = _known(values) if units.count >= statistics.UNITS_MIN else {}
+    bands: dict[str, list[tuple[float, float]]] = {}
+    for name, rows in known.items():
+        found = [units.interval(units.sums(row), range(units.count)) for row in rows]
+        bands[name] = [(max(0.0, e.low or 0.0), min(1.0, e.high or 0.0)) for e in found]
+    return bands
 
 
 def _known(values: Curves) -> Curves:
