@@ -48,9 +48,10 @@ FIELDS: dict[str, frozenset[str]] = {
     "brain": _EVERY | {"operation"},
     "graph-scout": _ASKED.union(
         scouts.USUAL,
-        words("score_weights llm_evaluation_enabled brain_assisted max_preview_tokens"),
+        words("scoring_mode score_weights llm_evaluation_enabled brain_assisted"),
         words("evaluation_model_name validation_model_name evaluation_model validation_model"),
-        words("require_terminal use_priors ttl_days tool_policy log_previews log_components"),
+        words("max_preview_tokens require_terminal use_priors ttl_days tool_policy"),
+        words("log_previews log_components"),
     ),
     "path_executor": _EVERY.union(words("path_source on_agent_failure input_source")),
     "invariant_validator": _EVERY.union(

@@ -6,15 +6,12 @@ time, and changes nothing itself.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from ast import literal_eval
-from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.dialects.reading.fields import words
-from whorl.errors import plural
 from whorl.formats.orka.outputs import number_in, object_in, texts_in
 from whorl.language.libraries import Amendment
 from whorl.language.values import to_text
@@ -29,34 +26,19 @@ if TYPE_CHECKING:
 
 Fields: TypeAlias = "dict[str, Json]"
 
-_UNWRAPPED_MAX = 3
-_LITERAL_MAX = 65_536
-
 
 def table(value: Json) -> Fields:
     return value if isinstance(value, dict) else {}
 
 
 def payload_of(value: Json) -> Fields:
-    """Returns the subject of an operation: an object, one in a text, or an agent's answer."""
-    for _ in range(_UNWRAPPED_MAX):
-        if not isinstance(value, str):
-            break
-        parsed = cast("Json", object_in(value)) or _literal(value)
-        if parsed is None:
-            return {"response": value} if value.strip() else {}
-        value = parsed
-    return table(value)
-
-
-def _literal(written: str) -> Json:
-    """Returns the value of a text in JSON or Python notation; None if it has another form."""
-    if len(written) > _LITERAL_MAX or written.lstrip()[:1] not in ("{", '"', "'"):
-        return None
-    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        found: Json = json.loads(json.dumps(literal_eval(written.strip()), allow_nan=False))
-        return found
-    return None
+    """Returns the subject of an operation: an object, a JSON object in a text, or a bare text."""
+    if not isinstance(value, str):
+        return table(value)
+    parsed = cast("Fields | None", object_in(value))
+    if parsed is None and value.strip():
+        return {"response": value}
+    return parsed or {}
 
 
 def text(payload: Fields, *names: str, default: str = "") -> str:
@@ -85,11 +67,9 @@ def number(payload: Fields, *names: str, default: float) -> tuple[float, str]:
     return default, ""
 
 
-def flag(payload: Fields, name: str, *, default: bool = True) -> bool:
-    value = payload.get(name)
-    if value is None or value == "":
-        return default
-    return str(value).strip().lower() not in ("false", "0", "no")
+def flag(payload: Fields, name: str) -> bool:
+    """Returns whether a field is true; an absent one is."""
+    return str(payload.get(name)).strip().lower() not in ("false", "0", "no")
 
 
 def count(payload: Fields, name: str, default: int, most: int) -> int:
@@ -152,8 +132,8 @@ _OUTPUTS |= {"list": "list", "array": "list", "bool": "boolean", "boolean": "boo
 _OUTPUTS |= {"number": "numeric", "numeric": "numeric", "score": "numeric"}
 _LONG = 1_000
 _WORD = re.compile(r"[^\W_]{3,}")
-# Endings that the forms of one word differ by, the longest first.
-_ENDINGS = ("ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "e", "y")
+# Endings that the forms of one word differ by.
+_ENDING = re.compile(r"(?<=...)(?:ation|ating|ated|ate|ing|ion|ied|ie|ed|e|y)$")
 _COMMON = frozenset(
     words(
         "the and for from with that this are was were how what when which who will you your not "
@@ -165,19 +145,16 @@ _COMMON = frozenset(
 def features(task: str, description: str, output_format: str = "") -> Fields:
     """Returns the features of a task; a keyword also counts inside of a word."""
     text = f"{task} {description} ".lower()
-    structures = _named_in(text, STRUCTURES)
-    patterns = _named_in(text, PATTERNS)
     shape = "long_text" if len(text) > _LONG else "single_text"
     return {
-        "structures": [*structures],
-        "patterns": [*patterns],
+        "structures": _named_in(text, STRUCTURES),
+        "patterns": _named_in(text, PATTERNS),
         "input": shape if text.strip() else "unknown",
         "output": _OUTPUTS.get(output_format.strip().lower(), "text"),
-        "complexity": min(10, 3 + min(3, len(structures)) + min(3, len(patterns))),
     }
 
 
-def _named_in(text: str, table: dict[str, str]) -> list[str]:
+def _named_in(text: str, table: dict[str, str]) -> list[Json]:
     return [name for name, keys in table.items() if any(key in text for key in keys.split("|"))]
 
 
@@ -185,15 +162,11 @@ def likeness(one: Fields, other: Fields) -> float:
     """Returns how alike two tasks are built, from 0 to 1."""
     score = 0.0
     for name in ("structures", "patterns"):
-        score += 0.35 * _shared(texts_in(one.get(name)), texts_in(other.get(name)))
+        first, second = {*texts_in(one.get(name))}, {*texts_in(other.get(name))}
+        score += 0.35 * len(first & second) / max(1, len(first | second))
     for name in ("input", "output"):
         score += 0.15 * (one.get(name) == other.get(name))
     return round(score, 4)
-
-
-def _shared(one: Iterable[str], other: Iterable[str]) -> float:
-    first, second = set(one), set(other)
-    return len(first & second) / len(first | second) if first | second else 0.0
 
 
 def adaptations(source: Fields, target: Fields) -> Fields:
@@ -205,14 +178,9 @@ def adaptations(source: Fields, target: Fields) -> Fields:
             advice = f"turn {after} into {before}, or change the steps so that they take {after}"
             found[f"{name}_adaptation"] = {"from": before, "to": after, "suggestion": advice}
     had, wanted = texts_in(source.get("structures")), texts_in(target.get("structures"))
-    if added := [part for part in wanted if part not in had]:
-        found["add_structures"] = [*added]
-    if removed := [part for part in had if part not in wanted]:
-        found["remove_structures"] = [*removed]
-    before, after = source.get("complexity"), target.get("complexity")
-    if isinstance(before, int) and isinstance(after, int) and abs(before - after) > 2:
-        found["complexity"] = {"from": before, "to": after}
-    return found
+    added, removed = [p for p in wanted if p not in had], [p for p in had if p not in wanted]
+    changes: Fields = {"add_structures": [*added], "remove_structures": [*removed]}
+    return found | {name: parts for name, parts in changes.items() if parts}
 
 
 def overlap(wanted: str, text: str) -> float:
@@ -225,15 +193,8 @@ def overlap(wanted: str, text: str) -> float:
 
 
 def _stems(text: str) -> set[str]:
-    return {_stem(word) for word in set(_WORD.findall(text.lower())) - _COMMON}
-
-
-def _stem(word: str) -> str:
-    word = word.removesuffix("s") if len(word) > 3 else word
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    words = {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
+    return {_ENDING.sub("", word.removesuffix("s") if len(word) > 3 else word) for word in words}
 
 
 STEPS_MAX = 8
@@ -268,8 +229,7 @@ def learn(records: list[Json], given: Fields, now: float) -> Amendment:
     quality, warning = number(payload, "confidence", default=0.5)
     task, found = _task(payload, response)
     sure = min(0.7, 0.5 + 0.2 * quality)
-    new = _skill(payload, "procedural", steps, found, task=task, confidence=sure)
-    new["description"] = response[:400]
+    new = _skill(payload, "procedural", steps, found, task=task, about=response, confidence=sure)
     kind = [*texts_in(found["patterns"])[:1], *texts_in(found["structures"])[:1]]
     usual = f"procedural:{new['domain']}:{'-'.join(kind) or 'steps'}"
     return _kept(records, given, new, now, warning, usual=usual)
@@ -278,11 +238,10 @@ def learn(records: list[Json], given: Fields, now: float) -> Amendment:
 def learn_recipe(records: list[Json], given: Fields, now: float) -> Amendment:
     """Keeps which agents did a task, and how they were combined."""
     payload = payload_of(given.get("payload"))
-    agents = listed(payload.get("agents"))
     pattern = text(payload, "pattern", "strategy", default="sequential")
     quality, warning = number(payload, "quality", "confidence", default=0.7)
+    agents = listed(payload.get("agents"))
     new = _run_by(payload, agents, "execution_recipe", min(0.7, 0.5 + 0.2 * quality))
-    new["recipe"] = {"pattern": pattern, "agents": [*agents], "total_agents": len(agents)}
     usual = f"recipe:{new['domain']}:{pattern}-{'+'.join(agents[:3])}"
     return _kept(records, given, new, now, warning, usual=usual, same="steps")
 
@@ -293,15 +252,17 @@ def learn_path(records: list[Json], given: Fields, now: float) -> Amendment:
     agents = listed(payload.get("path_nodes") or payload.get("path"), "→")
     score, warning = number(payload, "score", "confidence", default=0.5)
     new = _run_by(payload, agents, "graph_path", min(0.8, score))
-    new["recipe"] = {
-        "pattern": "graphscout-path",
-        "agents": [*agents],
-        "total_agents": len(agents),
-        "graphscout_score": score,
-        "budget_used": table(payload.get("budget_used")),
-    }
     usual = f"path:{new['domain']}:{'→'.join(agents[:4])}"
     return _kept(records, given, new, now, warning, usual=usual, same="steps")
+
+
+def _run_by(payload: Fields, agents: list[str], kind: str, confidence: float) -> Fields:
+    """Returns a skill that lists the agents that run."""
+    task = text(payload, "task", default="unknown")
+    found = features(task, "", text(payload, "output_format"))
+    about = f"{task[:300]}: {' → '.join(agents)}"
+    new = _skill(payload, kind, agents, found, task=task, about=about, confidence=confidence)
+    return {**new, "is_lesson": flag(payload, "success")}
 
 
 def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -313,10 +274,10 @@ def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
     why, severity = text(payload, "why", "reason", default="unknown"), text(payload, "severity")
     task = text(payload, "task", default=failed[:200])
     steps, found = [_cut(f"avoid: {failed}")], features(task, failed[:100])
-    tags = ("anti-pattern", severity or "warning")
-    new = _skill(payload, "anti_pattern", steps, found, task=task, confidence=0.9, tags=tags)
-    new |= {"success_rate": 0.0, "anti_signals": [why]}
-    new["description"] = f"{failed[:300]} ({why[:90]})"
+    about = f"{failed[:300]} ({why[:90]})"
+    new = _skill(payload, "anti_pattern", steps, found, task=task, about=about, confidence=0.9)
+    tags = [*texts_in(new["tags"]), "anti-pattern", severity or "warning"]
+    new |= {"success_rate": 0.0, "anti_signals": [why], "tags": [*dict.fromkeys(tags)]}
     slug = re.sub(r"[^a-z0-9]+", "-", failed.lower()).strip("-")[:40]
     return _kept(records, given, new, now, "", usual=f"anti:{new['domain']}:{slug}", same="name")
 
@@ -327,15 +288,6 @@ def _task(payload: Fields, response: str) -> tuple[str, Fields]:
     return task, features(task, text(payload, "input_description", default=response[:100]))
 
 
-def _run_by(payload: Fields, agents: list[str], kind: str, confidence: float) -> Fields:
-    """Returns a skill that lists the agents that run."""
-    task = text(payload, "task", default="unknown")
-    found = features(task, "", text(payload, "output_format"))
-    new = _skill(payload, kind, agents, found, task=task, confidence=confidence)
-    new["description"] = f"{task[:300]}: {' → '.join(agents)}"[:400]
-    return {**new, "is_lesson": flag(payload, "success")}
-
-
 def _skill(
     payload: Fields,
     kind: str,
@@ -343,11 +295,11 @@ def _skill(
     found: Fields,
     *,
     task: str,
+    about: str,
     confidence: float,
-    tags: tuple[str, ...] = (),
 ) -> Fields:
     domain = text(payload, "domain", default="general")
-    named = (*texts_in(found["structures"]), *texts_in(found["patterns"]), domain, *tags)
+    named = (*texts_in(found["structures"]), *texts_in(found["patterns"]), domain)
     return {
         "skill_type": kind,
         "name": text(payload, "skill_name"),
@@ -356,6 +308,7 @@ def _skill(
         "confidence": round(confidence, 4),
         "domain": domain,
         "task": task[:400],
+        "description": about[:400],
         "tags": [*dict.fromkeys(named)],
     }
 
@@ -394,12 +347,12 @@ def _kept(
     is_lesson = bool(new.pop("is_lesson", True))
     keys = ["name"] if new["name"] else [same, "domain"] if same else []
     new["name"] = new["name"] or usual
-    alike = (skill for skill in of_kind if all(skill[key] == new[key] for key in keys))
-    found = next(alike, None) if keys else None
+    alike = [skill for skill in of_kind if all(skill[key] == new[key] for key in keys)]
     if not keys:
         scored = [(likeness(table(s["features"]), table(new["features"])), s) for s in of_kind]
-        likest = max(scored, key=lambda pair: pair[0], default=(0.0, None))
-        found = likest[1] if likest[0] >= _LIKE_ENOUGH else None
+        scored.sort(key=lambda pair: -pair[0])
+        alike = [skill for score, skill in scored if score >= _LIKE_ENOUGH]
+    found = next(iter(alike), None)
     if found is not None:
         skill = used(found, now, success=is_lesson)
         why = f"it is a use of {skill['name']!r}, which is known"
@@ -407,7 +360,7 @@ def _kept(
         return Amendment(answer("nothing was learned: it did not succeed, or names no agents"))
     else:
         fresh: Fields = {"usage_count": 1, "success_rate": 1.0, "transfers": [], "created_at": now}
-        skill = renewed({"id": given.get("key"), **fresh, **new, "updated_at": now}, now)
+        skill = _renewed({"id": given.get("key"), **fresh, **new, "updated_at": now}, now)
         why = f"it is new: {' → '.join(texts_in(skill['steps']))}"
     response = f"Learned {skill['name']}: {why}"
     value = answer(response, skill["confidence"], why, **facts(skill))
@@ -450,10 +403,10 @@ def used(skill: Fields, now: float, *, success: bool) -> Fields:
         "success_rate": round(rate, 4),
         "updated_at": now,
     }
-    return renewed(changed, now) if success else changed
+    return _renewed(changed, now) if success else changed
 
 
-def renewed(skill: Fields, now: float) -> Fields:
+def _renewed(skill: Fields, now: float) -> Fields:
     uses, confidence = number_in(skill["usage_count"]), number_in(skill["confidence"])
     life_s = _WEEK_S * (1 + math.log2(max(1.0, uses))) * (0.5 + confidence)
     return {**skill, "expires_at": now + life_s}
@@ -535,20 +488,12 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
     wanted = text(payload, "skill_id")
     kept, gone = skills_in(records, now)
     found = next((skill for skill in kept if skill["id"] == wanted), None)
-    if found is None and not wanted:
-        why = "'skill_id' is empty: name the skill that the feedback is about"
-        return Amendment(answer(why), None, gone)
     if found is None:
         why = f"there is no skill with the id {wanted[:60]!r}"
-        return Amendment(answer(why, skill_id=wanted, transfer_success=False), None, gone, why)
+        value = answer(why, skill_id=wanted, transfer_success=False)
+        return Amendment(value, None, gone, why if wanted else "")
     success = flag(payload, "success")
-    transfer: Fields = {
-        "domain": text(payload, "domain"),
-        "task": text(payload, "task", "skill_name")[:400],
-        "success": success,
-        "adaptations": table(payload.get("adaptations")),
-        "at": now,
-    }
+    transfer: Fields = {"task": text(payload, "task")[:400], "success": success, "at": now}
     transfers = [*items(found["transfers"]), transfer][-TRANSFERS_MAX:]
     skill = used({**found, "transfers": transfers}, now, success=success)
     well = "well" if success else "badly"
@@ -590,7 +535,6 @@ PER_DOMAIN_MAX = 200
 FAILURES_MAX = 400
 _HALF_LIFE_S = 168 * 3_600.0
 _CHARACTERS_A_TOKEN = 4
-_HOUR_S = 3_600.0
 _TEXTS = ("task_input", "task", "outcome_summary", "failure_analysis", "model", "strategy")
 _LISTS = ("what_worked", "what_failed", "lessons", "agents")
 _HEADING = "Relevant past experience:"
@@ -619,30 +563,26 @@ def record_episode(records: list[Json], given: Fields, now: float) -> Amendment:
         **{name: [*listed(payload.get(name))] for name in _LISTS},
     }
     episode["task_input"] = text(payload, "task_input", "input", "response")[:4_000]
-    known = _episodes(records)
+    episodes = _episodes(records)
     ended = "well" if success else "badly"
     value = answer(
         f"Recorded an episode of {domain} that ended {ended}",
         quality,
-        f"{len(known) + 1} episodes are known",
+        f"{len(episodes) + 1} episodes are known",
         episode_id=episode["id"],
         episode_domain=domain,
         episode_success=success,
     )
-    return Amendment(value, episode, _too_many(known, episode), warning)
+    # Failures are kept longer than successes.
+    failures = [known for known in episodes if not known["success"]]
+    beside = [e for e in episodes if e["success"] and e["domain"] == domain]
+    gone = beside[: max(0, len(beside) - PER_DOMAIN_MAX + 1)]
+    gone += failures[: max(0, len(failures) - FAILURES_MAX + 1)]
+    return Amendment(value, episode, frozenset(str(old["id"]) for old in gone), warning)
 
 
 def _episodes(records: list[Json]) -> list[Fields]:
     return [found for found in map(table, records) if found.get("episode")]
-
-
-def _too_many(known: list[Fields], new: Fields) -> frozenset[str]:
-    """Returns a domain's oldest episodes to delete; failures are kept longer than successes."""
-    failures = [episode for episode in known if not episode["success"]]
-    beside = [e for e in known if e["success"] and e["domain"] == new["domain"]]
-    gone = beside[: max(0, len(beside) - PER_DOMAIN_MAX + 1)]
-    gone += failures[: max(0, len(failures) - FAILURES_MAX + 1)]
-    return frozenset(str(episode["id"]) for episode in gone)
 
 
 def find_episodes(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -663,7 +603,7 @@ def find_episodes(records: list[Json], given: Fields, now: float) -> Amendment:
         return Amendment(answer(why, episode_count=0, episodes=[]))
     most = count(payload, "max_tokens", 1_500, 100_000) * _CHARACTERS_A_TOKEN
     value = answer(
-        _written([episode for episode, _ in best], now, most),
+        _written([episode for episode, _ in best], most),
         best[0][1]["combined_score"],
         f"{len(best)} of {len(known)} episodes fit",
         episode_count=len(best),
@@ -699,14 +639,14 @@ def _scores_of(episode: Fields, wanted: str, domain: str, now: float) -> Fields:
     }
 
 
-def _written(episodes: list[Fields], now: float, most: int) -> str:
+def _written(episodes: list[Fields], most: int) -> str:
     """Writes episodes for a prompt; if the text is too long, the rest is left out."""
     text_so_far = _HEADING
     for episode in episodes:
         word = "SUCCESS" if episode["success"] else "FAILED"
-        age = _age(now - number_in(episode["at"]))
+        day = datetime.fromtimestamp(number_in(episode["at"]), UTC).date()
         summary = episode["outcome_summary"] or episode["task"] or episode["task_input"]
-        lines = [f"- [{age}, {episode['domain']}] {word}: {summary}"]
+        lines = [f"- [{day}, {episode['domain']}] {word}: {summary}"]
         for title, name in _LINES:
             value = episode[name]
             joined = "; ".join(texts_in(value)) if isinstance(value, list) else str(value)
@@ -716,11 +656,3 @@ def _written(episodes: list[Fields], now: float, most: int) -> str:
             break
         text_so_far += part
     return text_so_far
-
-
-def _age(seconds: float) -> str:
-    hours = int(max(0.0, seconds) // _HOUR_S)
-    if not hours:
-        return "just now"
-    size, unit = (1, "hour") if hours < 24 else (24, "day") if hours < 720 else (720, "month")
-    return f"{plural(hours // size, unit)} ago"

@@ -7,7 +7,6 @@ failed loop.
 
 from __future__ import annotations
 
-import re
 from dataclasses import field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -284,20 +283,6 @@ def read_failover(agent: Agent, section: Section, path: str) -> ir.Node:
     """Reads a failover at a path: its result is that of its first child with a usable one."""
     nodes: list[ir.Node] = []
     names: list[str] = []
-    children = _children(agent, section)
-    for child in children:
-        agent.context.places.remember_node(f"{path}/{child.id}", child.span)
-        when = computed("orka_unusable", literal(names)) if names else None
-        node = ANSWERING[child.type](child, section)
-        # If there is no child left to try, the failover itself fails.
-        nodes.append(placed(node, child, names[-1:], when, halts=child is children[-1]))
-        names.append(child.id)
-    shape = computed("orka_failover", "it", literal(names))
-    return ir.Group(name=agent.id, body=ir.Block(tuple(nodes)), shape=shape)
-
-
-def _children(agent: Agent, section: Section) -> list[Agent]:
-    """Returns the agents that a failover tries; reports names that cannot be one."""
     children: list[Agent] = []
     for item in items_of(agent.get("children")):
         child = section.visible.get(text_of(item))
@@ -312,7 +297,15 @@ def _children(agent: Agent, section: Section) -> list[Agent]:
             message = f"failover {agent.id[:60]!r} cannot try {tried}"
             advice = f"types: {', '.join(sorted(ANSWERING))}"
             agent.context.report("W009", message, child.span, label="not supported", help=advice)
-    return children
+    for child in children:
+        agent.context.places.remember_node(f"{path}/{child.id}", child.span)
+        when = computed("orka_unusable", literal(names)) if names else None
+        node = ANSWERING[child.type](child, section)
+        # If there is no child left to try, the failover itself fails.
+        nodes.append(placed(node, child, names[-1:], when, halts=child is children[-1]))
+        names.append(child.id)
+    shape = computed("orka_failover", "it", literal(names))
+    return ir.Group(name=agent.id, body=ir.Block(tuple(nodes)), shape=shape)
 
 
 # Scouts, which choose the agents that run next, and executors, which run those of a path.
@@ -324,7 +317,6 @@ USUAL_SOURCE = "validated_path"
 _AGENT = "chosen_agent"
 _TERMINAL = ("answer_emit", "response_generation")
 _TERMINAL_IDS = ("response_builder", "answer_builder", "final_response", "llm_response")
-_UNTOKENED = re.compile(r"\s+")
 
 
 def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.Node]) -> ir.Node:
@@ -339,13 +331,9 @@ def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.No
     opinion: list[tuple[str, ir.Value]] = []
     has_paths = ir.Expression("jinja", "scout_options.paths")
     if is_true(agent.get("brain_assisted")):
-        asked = ir.Fields(
-            (
-                ("paths", computed("orka_option_paths", "scout_options")),
-                ("question", ir.Expression("jinja", "scout_question")),
-            )
-        )
-        advice = tasks.amend("scout_advice", "brain/skills", "advise", asked)
+        paths = computed("orka_option_paths", "scout_options")
+        asked = (("paths", paths), ("question", ir.Expression("jinja", "scout_question")))
+        advice = tasks.amend("scout_advice", "brain/skills", "advise", ir.Fields(asked))
         nodes.append(replace(advice, when=has_paths))
         opinion.append(("advice", computed("orka_value", literal("scout_advice"))))
     if is_true(agent.get("llm_evaluation_enabled")):
@@ -393,15 +381,17 @@ def _settings(agent: Agent, section: Section) -> dict[str, object]:
         elif isinstance(usual, bool):
             settings[name] = is_true(value)
         elif isinstance(usual, str):
-            choices = ("numeric", "boolean") if name == "scoring_mode" else scouts.PROFILES
             problem = f"there is no {name!r}"
-            settings[name] = agent.context.choice(value, choices, problem, usual)
+            settings[name] = agent.context.choice(value, scouts.PROFILES, problem, usual)
         else:
             number = number_of(value)
             if number is None or number < 0:
                 message = f"{name!r} of scout {agent.id[:60]!r} must be a number of at least 0"
                 agent.context.report("W007", message, value.span, help=f"write {name}: {usual}")
             settings[name] = usual if number is None else number
+    mode = agent.get("scoring_mode")
+    problem = "a scout scores by numbers, since there is no scoring mode"
+    agent.context.choice(mode, ("numeric",), problem, severity="warning")
     weights = {entry.name: number_of(entry.value) for entry in agent.mapping("score_weights") or ()}
     settings["score_weights"] = {k: v for k, v in weights.items() if v} or scouts.WEIGHTS
     settings["agents"] = [_described(other) for other in _scouted(agent, section)]
@@ -425,7 +415,7 @@ def _described(agent: Agent) -> dict[str, object]:
     is_last = agent.type == "openai-answer" or is_true(agent.get("is_terminal"))
     is_last = is_last or any(word in capabilities for word in _TERMINAL)
     is_last = is_last or any(word in agent.id for word in _TERMINAL_IDS)
-    prompt = _UNTOKENED.sub(" ", agent.text("description") or agent.text("prompt")).strip()
+    prompt = " ".join((agent.text("description") or agent.text("prompt")).split())
     about = f"{agent.type}{' (' + ', '.join(capabilities) + ')' if capabilities else ''}"
     return {
         "id": agent.id,

@@ -116,10 +116,6 @@ def get_loop_output(run: Run, agent: Value, results: Value) -> Value:
     return output if isinstance(output, dict) else Output()
 
 
-def get_agent_response(run: Run, agent: Value) -> Value:
-    return safe_get_response(run, agent, f"No response found for {run.text(agent)}", None)
-
-
 def safe_get_response(run: Run, agent: Value, fallback: Value, results: Value) -> Value:
     return _response(output_at(run, run.text(agent), results), fallback)
 
@@ -159,10 +155,6 @@ def joined_results(run: Run) -> Value:
 def memory_query(run: Run, perspective: Value, topic: Value) -> str:
     about = get_current_topic(run) if topic is None else topic
     return f"{run.text(perspective)} perspective on: {printed(run, about)}"
-
-
-def get_my_past_memory(run: Run, agent_type: Value) -> str:
-    return _memories(run, agent_type) or "No past memory available"
 
 
 def get_my_past_decisions(run: Run, name: Value) -> str:
@@ -215,10 +207,6 @@ def has_context(run: Run, name: Value) -> bool:
     return bool(output_at(run, run.text(name))) or bool(run.lookup(run.text(name)))
 
 
-def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
-    return truncate(run, value, length, killwords=True, end=end)
-
-
 def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value) -> str:
     """Cuts at the last blank that fits, unless `killwords`."""
     text, mark = printed(run, value), run.text(end)
@@ -249,15 +237,11 @@ def regex_search(
     match = program.search(subject)
     if not groups:
         return "" if match is None else match.group(0)
-    return [] if match is None else [match.group(_group(group)) or "" for group in groups]
-
-
-def _group(group: Value) -> int | str:
-    """Returns a group by number: `1`, `'\\\\1'`, or the character that `'\\1'` is in a template."""
-    name = str(group).removeprefix("\\")
-    if len(name) == 1 and ord(name) < 10:
-        return ord(name)
-    return int(name) if name.isascii() and name.isdigit() else name
+    # In a template, `'\\1'` is the character with that number.
+    names = [str(group).removeprefix("\\") for group in groups]
+    names = [str(ord(name)) if len(name) == 1 and name < "\n" else name for name in names]
+    numbers = [int(name) if name.isdecimal() else name for name in names]
+    return [] if match is None else [match.group(number) or "" for number in numbers]
 
 
 def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., Value]:
@@ -286,9 +270,7 @@ def _results(run: Run, names: Value) -> Table:
 
 def score(run: Run, settings: Value) -> Value:
     table = table_in(settings)
-    results = _results(run, table.get("agents"))
-    scoring.pay_score(run, results, table)
-    scored = scoring.find_score(run, results, table)
+    scored = scoring.find_score(run, _results(run, table.get("agents")), table)
     return None if scored is None else scored[0]
 
 
@@ -296,8 +278,7 @@ def lessons(run: Run, settings: Value) -> str:
     table = table_in(settings)
     texts = [outputs.text_of(value) for value in _results(run, table.get("agents")).values()]
     patterns, length = texts_in(table.get("patterns")), table.get("length_max")
-    scoring.pay_patterns(run, texts, len(patterns))
-    scoring.pay_states(run, texts, patterns, lessons=True)
+    scoring.pay_patterns(run, texts, patterns, lessons=True)
     text = scoring.lessons(run, texts, patterns, length if isinstance(length, int) else 0)
     run.check_text(len(text), "lessons")
     return text
@@ -307,11 +288,6 @@ def timestamp(run: Run, at: Value) -> str:
     if not isinstance(at, int | float):
         return ""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
-
-
-def now(run: Run) -> str:
-    """Returns the time at which the iteration ended, if known; a replay gives the same."""
-    return timestamp(run, run.lookup("at"))
 
 
 def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
@@ -480,10 +456,6 @@ def join(run: Run, fork: Value, names: Value) -> Value:
     return {"status": "done", "group": fork, "merged": merged, **merged}
 
 
-def none_usable(run: Run, names: Value) -> bool:
-    return all(map(_is_unusable, _results(run, names).values()))
-
-
 def _is_unusable(value: Value) -> bool:
     """Returns whether a result is empty or reads like an error."""
     response = response_of(value)
@@ -538,14 +510,18 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "get_final_score": _figure("final_score"),
     "get_loop_status": get_loop_status,
     "get_loop_output(loop, previous_outputs=none)": get_loop_output,
-    "get_agent_response(agent)": get_agent_response,
+    "get_agent_response(agent)": lambda run, agent: safe_get_response(
+        run, agent, f"No response found for {run.text(agent)}", None
+    ),
     _RESPONSE: safe_get_response,
     **{f"get_{word}_response": _voice(word) for word in _VOICES},
     "get_collaborative_responses": get_collaborative_responses,
     "get_fork_responses(group=none)": get_fork_responses,
     "joined_results": joined_results,
     "format_memory_query(perspective, topic=none)": memory_query,
-    "get_my_past_memory(agent_type)": get_my_past_memory,
+    "get_my_past_memory(agent_type)": lambda run, agent_type: (
+        _memories(run, agent_type) or "No past memory available"
+    ),
     "get_my_past_decisions(name)": get_my_past_decisions,
     "get_agent_memory_context(agent_type, agent='')": memory_context,
     "get_debate_evolution": get_debate_evolution,
@@ -553,11 +529,14 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "safe_str(value)": printed,
     "has_context(name)": has_context,
     "to_json_string(value)": Run.json_text,
-    "truncate_text(value, length=100, end='...')": truncate_text,
+    "truncate_text(value, length=100, end='...')": lambda run, value, length, end: truncate(
+        run, value, length, killwords=True, end=end
+    ),
     "format_loop_metadata(records, most=none)": format_loop_metadata,
     "min(*values)": _extreme(min),
     "max(*values)": _extreme(max),
-    "now": now,
+    # The time at which the iteration ended, if known; a replay gives the same.
+    "now": lambda run: timestamp(run, run.lookup("at")),
     "get_execution_artifacts(previous_outputs=none)": lambda run, given: invariants.artifacts(run),
     "orka_score(settings)": score,
     "orka_results(names)": _results,
@@ -576,13 +555,17 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "orka_misread(value, choices, router)": misread,
     "orka_routed(routers, agent)": routed,
     "orka_join(fork, names)": join,
-    "orka_unusable(names)": none_usable,
+    "orka_unusable(names)": lambda run, names: all(
+        map(_is_unusable, _results(run, names).values())
+    ),
     "orka_failover(it, names)": failover,
     "orka_search(it)": search_words,
     "orka_memories(it)": memories_text,
     "orka_fail(agent)": fail,
     "orka_options(question, settings)": scouts.options,
-    "orka_option_paths(options)": scouts.option_paths,
+    "orka_option_paths(options)": lambda run, options: [
+        candidate["path"] for candidate in tables_in(table_in(options).get("paths"))
+    ],
     "orka_scout_asks(question, options, settings)": scouts.asked,
     "orka_decide(question, options, opinion, settings)": scouts.decide,
     "orka_followed(decision)": scouts.followed,

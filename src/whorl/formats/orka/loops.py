@@ -5,7 +5,6 @@ The score comes from patterns, paths, or criteria that a validator checks.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -87,8 +86,12 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
     inner.path = f"{section.path}/{agent.id}" if section.path else agent.id
     inner.criteria, inner.is_loop = scoring.context, True
     body = read_block(inner)
-    if loops > 1:
-        _warn_if_nothing_learns(agent, inner)
+    texts = (text for part in inner.agents.values() for text in texts_within(part.fields))
+    if loops > 1 and not any(map(_READS_PAST.search, texts)):
+        message = f"no prompt of loop {agent.id!r} reads the past loops, so no iteration learns "
+        message += "from another"
+        advice = "use has_past_loops() and get_past_loops() in a prompt"
+        agent.context.warn("W023", message, agent.span, label="does not learn", help=advice)
     document = read_document(agent, inner, scoring)
     settings = scoring.settings | {"results": names, "target": document}
     return ir.Loop(
@@ -139,22 +142,20 @@ def _until(agent: Agent, scoring: Scoring, threshold: float) -> ir.Condition:
     return ir.AllOf((ir.When(ir.Expression("jinja", f"loop_number >= {least}")), score))
 
 
-def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
-    """Warns, as the seed does, that no iteration knows the results of earlier ones."""
-    texts = (text for part in inner.agents.values() for text in texts_within(part.fields))
-    if not any(_READS_PAST.search(text) for text in texts):
-        message = f"no prompt of loop {agent.id!r} reads the past loops, so no iteration learns "
-        message += "from another"
-        advice = "use has_past_loops() and get_past_loops() in a prompt"
-        agent.context.warn("W023", message, agent.span, label="does not learn", help=advice)
-
-
 def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
     """Reads the records of each iteration, and whether later runs see them."""
     config = agent.mapping("cognitive_extraction") or Mapping((), agent.span)
     agent.context.check_fields(config, _EXTRACTION_FIELDS, "'cognitive_extraction'")
     is_learning = is_true(config.get("enabled"))
-    patterns = _read_lessons(agent.context, config) if is_learning else {}
+    patterns: dict[str, list[Json]] = {}
+    for entry in mapping_of(config.get("extract_patterns")) or () if is_learning else ():
+        if entry.name in CATEGORIES:
+            written = scalars_of(entry.value)
+            patterns[entry.name] = read_patterns(agent.context, written, is_score=False)
+        else:
+            message = f"nothing is extracted for {entry.name[:60]!r}"
+            advice, span = f"categories: {', '.join(CATEGORIES)}", entry.key.span
+            agent.context.warn("W004", message, span, label="unknown category", help=advice)
     length = number_of(config.get("max_length_per_category"))
     length_max = int(length) if length is not None and length > 0 else 300
     # The names that the templates of a record may use, beside those of the iteration.
@@ -197,18 +198,6 @@ def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
     if is_learning:
         entries[outputs.INSIGHTS] = template("{{ insights }}")
     return ir.Fields(tuple(entries.items()))
-
-
-def _read_lessons(context: FileContext, config: Mapping) -> dict[str, list[Json]]:
-    patterns: dict[str, list[Json]] = {}
-    for entry in mapping_of(config.get("extract_patterns")) or ():
-        if entry.name in CATEGORIES:
-            patterns[entry.name] = read_patterns(context, scalars_of(entry.value), is_score=False)
-        else:
-            message = f"nothing is extracted for {entry.name[:60]!r}"
-            advice = f"categories: {', '.join(CATEGORIES)}"
-            context.warn("W004", message, entry.key.span, label="unknown category", help=advice)
-    return patterns
 
 
 # How a loop finds its scores: the strategies, patterns, paths and weights that a file gives it.
@@ -286,7 +275,12 @@ def read_scoring(loop: Agent, inner: Section, speaking: list[str]) -> Scoring:
         fields = ("strategies", "agreement_fallback")
         context.check_fields(config, fields, "'score_extraction_config'")
         scoring.agreement = is_true(config.get("agreement_fallback"))
-        scoring.strategies.extend(_strategies(context, config, inner))
+        advice = "write strategies: [{type: pattern, patterns: [...]}]"
+        items = objects_of(context, config, "strategies", advice)
+        # By `priority`, then as written.
+        items.sort(key=lambda i: (i.get("priority") is None, number_of(i.get("priority")) or 0))
+        read = (_read_strategy(context, item, inner) for item in items)
+        scoring.strategies.extend(filter(None, read))
     if scoring.strategies or scoring.weights:
         scoring.scorers = _scorers(scoring, [inner.visible[name] for name in speaking])
     return scoring
@@ -332,8 +326,11 @@ def read_document(loop: Agent, inner: Section, scoring: Scoring) -> str:
     waiting, document = list(read), set[str]()
     while waiting:
         name = waiting.pop()
-        reviewed = _read_by(inner, inner.visible[name], others) if name not in joins else []
-        if reviewed and _is_review(inner.visible[name]):
+        agent = inner.visible[name]
+        reviewed = _read_by(inner, agent, others) if name not in joins else []
+        prompts = (_MARKS.sub("", agent.text(field)) for field in ("prompt", "system_prompt"))
+        is_review = _RATER.search(name.lower()) or any(map(_REVIEWS.match, prompts))
+        if reviewed and is_review:
             waiting += [other for other in reviewed if other not in read]
             read += [other for other in reviewed if other not in read]
         else:
@@ -355,11 +352,6 @@ def _read_by(inner: Section, agent: Agent | None, names: list[str]) -> list[str]
     if agent is None or agent.type in _VALIDATORS:
         return [name for name in names if agent is None or name != agent.id]
     return [name for name in filter(reads_of(agent), names) if name != agent.id]
-
-
-def _is_review(agent: Agent) -> bool:
-    prompts = (_MARKS.sub("", agent.text(name)) for name in ("prompt", "system_prompt"))
-    return bool(_RATER.search(agent.id.lower())) or any(map(_REVIEWS.match, prompts))
 
 
 def _read_criteria(loop: Agent, inner: Section, scoring: Scoring) -> None:
@@ -388,17 +380,6 @@ def _read_criteria(loop: Agent, inner: Section, scoring: Scoring) -> None:
     scoring.weights = weights_of(scoring.context, preset_of(context, preset), weights)
 
 
-def _strategies(context: FileContext, config: Mapping, inner: Section) -> list[Strategy]:
-    """Returns the strategies in the order of use: by `priority`, then as written."""
-    advice = "write strategies: [{type: pattern, patterns: [...]}]"
-    strategies: list[tuple[float, Strategy]] = []
-    for item in objects_of(context, config, "strategies", advice):
-        priority = number_of(item.get("priority"))
-        if strategy := _read_strategy(context, item, inner):
-            strategies.append((math.inf if priority is None else priority, strategy))
-    return [strategy for _, strategy in sorted(strategies, key=lambda pair: pair[0])]
-
-
 def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strategy | None:
     word = text_of(item.get("type"))
     kind = _KINDS.get(word)
@@ -419,6 +400,11 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strat
         strategy["patterns"] = read_patterns(context, patterns, is_score=True)
     elif entries := list(filter(None, map(item.entry, _PATHS))):
         strategy["path"] = _read_path(context, entries[0].value)
+        for entry in entries[1:]:
+            message = (
+                f"{entry.name!r} means the same as {entries[0].name!r}, which is there already"
+            )
+            context.report("W012", message, entry.key.span, help=f"remove {entry.name!r}")
     if agents := [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]:
         strategy["agents"] = [*inner.named(agents)]
     elif kind == "agent_key":
@@ -520,7 +506,23 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
         for name, parts in CONTEXTS[criteria].items()
     )
     fields = ",\n".join(f'  "{name}": {{ {listed} }}' for name, listed in groups)
-    prompt = _validator_prompt(agent, section, f"{_STRICTNESS[preset]}\n{_FORM}\n{{\n{fields}\n}}")
+    instruction = f"{_STRICTNESS[preset]}\n{_FORM}\n{{\n{fields}\n}}"
+    # It is about its target, or about all answers before it.
+    name = agent.text("evaluation_target")
+    if name and not section.check_named(agent, "evaluation_target", name):
+        name = ""
+    written = agent.get("custom_prompt", "prompt")
+    introduction = text_of(written) or _INTRODUCTION
+    content = f"{{{{ orka_content({literal(name)}) }}}}"
+    if "{content}" in introduction:
+        introduction = introduction.replace("{content}", content)
+    elif not is_template(introduction):
+        introduction = f"{introduction}\n\n{content}"
+    prompt = template(f"{introduction}\n{_BEFORE.format(target=literal(name))}\n{instruction}")
+    if isinstance(written, Scalar):
+        agent.context.places.remember(prompt, written)
+    else:
+        agent.context.places.remember_part(prompt, agent.span_of("evaluation_target"))
     task = ask(agent, prompt=prompt, shape=computed("orka_validation", "it", literal(criteria)))
     if agent.get("temperature") is not None:
         return task
@@ -541,23 +543,3 @@ def criteria_of(agent: Agent, around: str) -> str:
 
 def preset_of(context: FileContext, value: Value | None) -> str:
     return context.choice(value, PRESETS, "there is no scoring preset", "moderate")
-
-
-def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Value:
-    """Returns the prompt of a validator about its target, or about all answers before it."""
-    name = agent.text("evaluation_target")
-    if name and not section.check_named(agent, "evaluation_target", name):
-        name = ""
-    written = agent.get("custom_prompt", "prompt")
-    introduction = text_of(written) or _INTRODUCTION
-    content = f"{{{{ orka_content({literal(name)}) }}}}"
-    if "{content}" in introduction:
-        introduction = introduction.replace("{content}", content)
-    elif not is_template(introduction):
-        introduction = f"{introduction}\n\n{content}"
-    expression = template(f"{introduction}\n{_BEFORE.format(target=literal(name))}\n{instruction}")
-    if isinstance(written, Scalar):
-        agent.context.places.remember(expression, written)
-    else:
-        agent.context.places.remember_part(expression, agent.span_of("evaluation_target"))
-    return expression

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # A score, and the agent that supplied it.
 Scored: TypeAlias = "tuple[float, str]"
 
-# How much of a text, at its end and at its beginning, runs of earlier versions read.
 _SUFFIX = re.compile(r"\s*(?:(%)|/\s*(\d{1,4})|out\s+of\s+(\d{1,4}))", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
 _WORDED = re.compile(
@@ -35,9 +34,8 @@ _WORDED = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\w+")
-_AHEAD = "(?="
-# An escaped letter, a class or any other letter of a pattern.
-_LETTERS = re.compile(r"\\.|\[[^\]\\]*+(?:\\.[^\]\\]*+)*\]?|.", re.DOTALL)
+# A look-ahead at the very end of a pattern.
+_AHEAD = re.compile(r"(?<!\\)\(\?=((?:[^()\\]|\\.|\([^()]*+\))*+)\)\Z", re.DOTALL)
 _STEP = re.compile(
     r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
     r"""|\[(?P<index>-?\d{1,6})\]"""
@@ -48,25 +46,10 @@ _LESSON_MAX = 200
 _LESSONS_MAX = 50
 
 
-def pay_score(run: Run, results: Table, settings: Table) -> None:
-    texts = [text_of(value) for value in results.values()]
-    strategies = tables_in(settings.get("strategies"))
-    patterns = [each for strategy in strategies for each in texts_in(strategy.get("patterns"))]
-    searches = 1 + len(texts_in(settings.get("high_priority")))
-    pay_patterns(run, texts, searches * (len(strategies) + len(patterns)))
-    pay_states(run, texts, searches * patterns)
-    if settings.get("agreement") is True:
-        words = sum(map(len, texts))
-        run.spend(len(texts) * (len(texts) + (words >> 8)))
-
-
-def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
+def pay_patterns(run: Run, texts: list[str], patterns: list[str], *, lessons: bool = False) -> None:
+    """Pays for searches, whose work grows with the texts and with the states of a pattern."""
     searched = sum(4 + (len(text) >> 7) for text in texts)
-    run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
-
-
-def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool = False) -> None:
-    """Pays for the additional work of searches: it grows with the states of a pattern."""
+    run.spend(sum(len(text) >> 6 for text in texts) + len(patterns) * searched)
     for source in patterns:
         try:
             program = search_pattern(source, lessons=lessons)
@@ -81,6 +64,14 @@ def find_score(run: Run, results: Table, settings: Table) -> Scored | None:
     Later agents come first: the scorer usually answers last. A number out of range is returned only
     if no other number is in range.
     """
+    texts = [text_of(value) for value in results.values()]
+    strategies = tables_in(settings.get("strategies"))
+    patterns = [each for strategy in strategies for each in texts_in(strategy.get("patterns"))]
+    searches = 1 + len(texts_in(settings.get("high_priority")))
+    run.spend(searches * len(strategies) * sum(4 + (len(text) >> 7) for text in texts))
+    pay_patterns(run, texts, searches * patterns)
+    if settings.get("agreement") is True:
+        run.spend(len(texts) * (len(texts) + (sum(map(len, texts)) >> 8)))
     return _best(_candidates(run, results, settings))
 
 
@@ -239,13 +230,7 @@ def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
     A look-ahead at its very end becomes a group: its text may belong to the match, because only the
     groups of a match are read.
     """
-    start, depth = source.rfind(_AHEAD), 0
-    for letter in _LETTERS.finditer(source, start) if start >= 0 else ():
-        depth += {"(": 1, ")": -1}.get(letter[0], 0)
-        if depth == 0:
-            if letter.end() == len(source):
-                source = f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
-            break
+    source = _AHEAD.sub(r"(?:\1)", source)
     return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
 
 
@@ -342,7 +327,6 @@ _TRUE = ("true", "yes", "pass", "passed", "met", "1")
 _FALSE = ("false", "no", "fail", "failed", "unmet", "0")
 _WORD = re.compile(r"\b(true|yes|pass|passed|met|false|no|fail|failed|unmet)\b")
 _NEAR_CHARACTERS = 100
-# How much of an answer runs of earlier versions read.
 
 
 def paths_of(context: str) -> list[str]:

@@ -22,20 +22,11 @@ USUAL: dict[str, float | str | bool] = {
     "k_beam": 3,
     "max_depth": 2,
     "commit_margin": 0.15,
-    "scoring_mode": "numeric",
     "cost_budget_tokens": 800,
     "latency_budget_ms": 1_200,
     "safety_profile": "default",
     "safety_threshold": 0.2,
     "fallback_to_heuristics": True,
-    "strict_mode": False,
-    "require_critical": True,
-    "important_threshold": 0.8,
-    "include_nice_to_have": False,
-    "min_success_rate": 0.7,
-    "min_domain_overlap": 0.3,
-    "max_acceptable_cost": 0.10,
-    "max_acceptable_latency": 10_000,
     "brain_boost_weight": 0.15,
 }
 WEIGHTS = {"llm": 0.45, "heuristics": 0.20, "prior": 0.20, "cost": 0.10, "latency": 0.05}
@@ -63,6 +54,12 @@ _RISKS = (
 _REQUIRED = re.compile(r"REQUIRED_AGENTS:\s*\[([^\]\n]*)\]")
 _STRUCTURE = re.compile(r"REQUIRED PATH STRUCTURE:\s*([^\n]*(?:→|->)[^\n]*)")
 _WORD = re.compile(r"\w+")
+# Why there is no path, by the status of the options.
+_NO_PATH = {
+    "no_candidates": "there is no agent to choose: all agents of the file run anyway",
+    "budget_exceeded": "every path takes more than the budget allows",
+    "safety_violation": "no path is safe enough for this request",
+}
 _ASKED = (
     "Choose the path of agents that answers the request best. The agents:\n{agents}\n\n"
     "Paths to choose from (others of these agents are allowed, too):\n{paths}\n\n"
@@ -80,8 +77,13 @@ def options(run: Run, question: Value, settings: Value) -> Table:
     if not agents:
         return {"status": "no_candidates", "paths": []}
     run.spend(min(_TRIED_MAX, 2 ** len(agents)) + (len(text) >> 6))
-    tried = islice(_paths(agents, table), _TRIED_MAX)
-    within = [path for path in tried if _is_affordable(path, agents, table)]
+    time_ms, tokens = map(number_in, (table["latency_budget_ms"], table["cost_budget_tokens"]))
+    within = [
+        path
+        for path in islice(_paths(agents, table), _TRIED_MAX)
+        if len(path) * _AGENT_MS <= time_ms
+        and sum(number_in(agents[name]["tokens"]) for name in path) <= tokens
+    ]
     if not within:
         return {"status": "budget_exceeded", "paths": []}
     forbidden = {*_FORBIDDEN.get(str(table["safety_profile"]), ())}
@@ -104,12 +106,6 @@ def _paths(agents: dict[str, Table], table: Table) -> Iterator[list[str]]:
             yield from ([*chosen, *end] for end in ends if chosen or end)
 
 
-def _is_affordable(path: list[str], agents: dict[str, Table], table: Table) -> bool:
-    tokens = sum(number_in(agents[name]["tokens"]) for name in path)
-    is_fast = len(path) * _AGENT_MS <= number_in(table["latency_budget_ms"])
-    return is_fast and tokens <= number_in(table["cost_budget_tokens"])
-
-
 def _candidate(
     path: list[str], agents: dict[str, Table], question: str, table: Table, safety: float
 ) -> Table:
@@ -120,11 +116,10 @@ def _candidate(
     mean = sum(rated) / len(rated)
     spread = sum((part - mean) ** 2 for part in rated) / len(rated)
     weights = table_in(table["score_weights"])
-    checks: dict[str, bool] = {}
     score = sum(number_in(weights.get(name)) * part for name, part in parts.items())
-    if table["scoring_mode"] == "boolean":
-        score, checks = _checked(path, table, safety, is_terminal, _overlap(path, question))
-    if not _required(question) <= set(path):
+    listed, drawn = _REQUIRED.search(question), _STRUCTURE.search(question)
+    names = listed[1].split(",") if listed else re.split("→|->", drawn[1]) if drawn else []
+    if not {part.strip().strip("\"'`") for part in names if part.strip()} <= set(path):
         score = 0.01
     return {
         "node_id": path[0],
@@ -137,7 +132,6 @@ def _candidate(
         "estimated_latency": len(path) * _AGENT_MS,
         "safety_score": round(safety, 4),
         "terminal": is_terminal,
-        **({"checks": checks} if checks else {}),
     }
 
 
@@ -160,32 +154,6 @@ def _overlap(path: list[str], question: str) -> float:
     return 0.3 + 0.7 * len(words & names) / len(names) if names else 0.3
 
 
-def _checked(
-    path: list[str], table: Table, safety: float, is_terminal: bool, overlap: float
-) -> tuple[float, dict[str, bool]]:
-    """Returns the share of the criteria that hold; 0 if a required one does not."""
-    is_safe = safety >= 1 - number_in(table["safety_threshold"])
-    important = {
-        "ends_with_an_answer": is_terminal,
-        "fits_the_domain": overlap >= number_in(table["min_domain_overlap"]),
-        "cost": len(path) * _AGENT_COST <= number_in(table["max_acceptable_cost"]),
-        "latency": len(path) * _AGENT_MS <= number_in(table["max_acceptable_latency"]),
-    }
-    nice = {"is_short": len(path) <= 3} if table["include_nice_to_have"] else {}
-    checks = {"is_safe": is_safe, **important, **nice}
-    is_enough = sum(important.values()) / len(important) >= number_in(table["important_threshold"])
-    required = [*checks.values()] if table["strict_mode"] else []
-    required += [is_safe] if table["require_critical"] else []
-    share = sum(checks.values()) / len(checks)
-    return (share if all(required) and is_enough else 0.0), checks
-
-
-def _required(question: str) -> set[str]:
-    listed, drawn = _REQUIRED.search(question), _STRUCTURE.search(question)
-    parts = listed[1].split(",") if listed else re.split("→|->", drawn[1]) if drawn else []
-    return {part.strip().strip("\"'`") for part in parts if part.strip()}
-
-
 def asked(run: Run, question: Value, found: Value, settings: Value) -> str:
     """Returns the prompt for a model about the paths."""
     table = table_in(settings)
@@ -202,7 +170,10 @@ def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Va
     table, whole = table_in(settings), table_in(found)
     candidates = [{**row} for row in tables_in(whole.get("paths"))]
     if not candidates:
-        return _without_a_path(str(whole.get("status")))
+        status = str(whole.get("status"))
+        decision = "human_gate" if status == "safety_violation" else "fallback"
+        none: Table = {"target": None, "confidence": 0.0, "reasoning": _NO_PATH[status]}
+        return {"decision": decision, **none, "status": status}
     advice, answered = table_in(opinion).get("advice"), table_in(opinion).get("said")
     boosts = advice if isinstance(advice, list) else []
     weight = number_in(table["brain_boost_weight"])
@@ -237,17 +208,6 @@ def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Va
 
 def _raise_score(candidate: Table, change: float) -> None:
     candidate["score"] = round(number_in(candidate["score"]) + change, 4)
-
-
-def _without_a_path(status: str) -> Table:
-    why = {
-        "no_candidates": "there is no agent to choose: all agents of the file run anyway",
-        "budget_exceeded": "every path takes more than the budget allows",
-        "safety_violation": "no path is safe enough for this request",
-    }[status]
-    decision = "human_gate" if status == "safety_violation" else "fallback"
-    result: Table = {"decision": decision, "target": None, "confidence": 0.0, "reasoning": why}
-    return {**result, "status": status}
 
 
 def _recommended(
@@ -310,10 +270,6 @@ def followed(run: Run, decision: Value) -> list[Value]:
     return [best[0]["node_id"]] if word == "shortlist" and best else []
 
 
-def option_paths(run: Run, found: Value) -> list[Value]:
-    return [candidate["path"] for candidate in tables_in(table_in(found).get("paths"))]
-
-
 # The paths that executors run: which agents a value names, and what came of each of them.
 
 PATH_MAX = 100
@@ -357,15 +313,18 @@ def source_of(run: Run, source: Value) -> Value:
 
 def find_path(run: Run, source: Value, dropped: Value) -> Table:
     """Returns the agents that a path names, or an error."""
-    written = run.text(source)
-    names, error = _names_at(run, written.split("."))
+    written, unrun = run.text(source), texts_in(dropped)
+    error = f"{written!r} has no list of agents to run"
+    try:
+        names = _names_at(run, written.split("."))
+    except EvaluationError as fault:
+        names, error = None, fault.message
     if names is None:
-        return {"path": [], "error": error or f"{written!r} has no list of agents to run"}
-    unrun = texts_in(dropped)
+        return {"path": [], "error": error}
     return {"path": [name for name in names if name not in unrun][:PATH_MAX], "error": ""}
 
 
-def _names_at(run: Run, parts: list[str]) -> tuple[list[str] | None, str]:
+def _names_at(run: Run, parts: list[str]) -> list[str] | None:
     whole = outputs.last_of(run, parts[:1])
     behind = parts[1:]
     ways = (
@@ -379,20 +338,20 @@ def _names_at(run: Run, parts: list[str]) -> tuple[list[str] | None, str]:
         holder: Value = UNDEFINED
         for part in way:
             value, holder = outputs.member(value, part), value
-        names, error = _names_in(value, holder, way[-1] if way else "")
-        if names is not None or error:
-            return names, error
-    return None, ""
+        names = _names_in(value, holder, way[-1] if way else "")
+        if names is not None:
+            return names
+    return None
 
 
-def _names_in(value: Value, holder: Value, key: str) -> tuple[list[str] | None, str]:
+def _names_in(value: Value, holder: Value, key: str) -> list[str] | None:
     """Returns the agents that a value lists; a decision inside or beside the list counts."""
     for _ in range(8):
         if isinstance(value, str):
             inner = outputs.object_in(value) or _list_in(value)
             if inner is None:
                 is_name = key in ("target", "path") and bool(value.strip())
-                return ([value.strip()] if is_name else None), ""
+                return [value.strip()] if is_name else None
             value = inner
         if not isinstance(value, dict):
             break
@@ -406,16 +365,15 @@ def _names_in(value: Value, holder: Value, key: str) -> tuple[list[str] | None, 
         opened = ("target", "response", "result", "payload", "path")
         key = next((name for name in opened if name in value), "")
         value = value.get(key) if key else None
-    return _decided(value, table_in(holder).get("decision"))
-
-
-def _decided(value: Value, decision: Value) -> tuple[list[str] | None, str]:
+    decision = table_in(holder).get("decision")
     if isinstance(decision, str) and decision not in ("commit_next", "commit_path", "shortlist"):
-        return None, f"the decision is {decision[:60]!r}, which does not name agents to run"
+        raise EvaluationError(
+            f"the decision is {decision[:60]!r}, which does not name agents to run"
+        )
     if isinstance(value, str):
-        value = [value]
+        return [value]
     if not isinstance(value, list):
-        return None, ""
+        return None
     names: list[str] = []
     for item in value:
         if isinstance(item, str):
@@ -424,7 +382,7 @@ def _decided(value: Value, decision: Value) -> tuple[list[str] | None, str]:
             first, path = item.get("node_id"), texts_in(item.get("path"))
             is_first = isinstance(first, str) and (decision == "shortlist" or not path)
             names += [str(first)] if is_first else path
-    return (names[:1] if decision == "commit_next" else names), ""
+    return names[:1] if decision == "commit_next" else names
 
 
 def _list_in(text: str) -> list[Value] | None:
