@@ -212,27 +212,18 @@ edges:
 """
 # The fields that have such a widget and no default; those that are in no list hold texts.
 _WIDGETS: dict[Widget, tuple[str, ...]] = {
-    "number": words("idleMinutes maxIterations"),
-    "long text": words("prompt script code"),
+    "number": words("idleMinutes maxIterations timeout"),
+    "long text": words("prompt script code outputSchema"),
     "json": words(
-        "promptFiles scriptFiles value continueWhile inputMappings outputMappings "
-        "forEach exitWhen inputs outputs"
+        "promptFiles scriptFiles commands value continueWhile inputMappings outputMappings "
+        "dockSlots forEach exitWhen inputs outputs"
     ),
 }
 _FIELDS: dict[str, Row] = {
     "triggerType": ("Start", ("manual", "cron", "idle"), "manual"),
-    "cron": ("Schedule", "text", None),
     "runner": ("Runner", "text", "claude-code"),
-    "outputSchema": ("Answer schema", "long text", None),
-    "path": ("Folder", "text", None),
-    "commands": ("Commands, in older files", "json", None),
-    "file": ("File with the code", "text", None),
-    "timeout": ("Timeout in seconds", "number", None),
     "valueType": ("Type", TYPES[:4], None),
-    "workflowPath": ("Workflow", "text", None),
-    "componentRef": ("Component", "text", None),
     "workflowRef": ("Inner workflow, in a file", "text", None),
-    "dockSlots": ("Slots", "json", None),
     "continueOnFailure": ("Continue on failure", "boolean", False),
 }
 _RARE = ("commands", "forEach", "exitWhen", "dockSlots", "timeout", "continueOnFailure")

@@ -192,36 +192,25 @@ EMPTY = """\
 _CONTENTS = ("text", "json", "csv", "binary")
 # The fields that have such a widget and no default; those that are in no list hold texts.
 _WIDGETS: dict[Widget, tuple[str, ...]] = {
-    "number": words("temperature maxFiles maxIterations stabilityThreshold"),
+    "number": words(
+        "temperature maxTokens maxResponseBytes maxFiles maxIterations stabilityThreshold"
+    ),
     "long text": words("systemPrompt prompt body command content template"),
-    "json": words("default branches headers inputs schema"),
+    "json": words("default branches headers toolInput envVars inputs schema"),
 }
 # By field, or by type and field.
 _FIELDS: dict[str, Row] = {
     "inputName": ("Name, in older files", "text", None),
     "dataType": ("Type", ("text", "number", "boolean", "json", "file", "array"), None),
     "defaultValue": ("Default, in older files", "json", None),
-    "maxTokens": ("Max tokens of the answer", "number", None),
     "sessionMode": ("Conversation", ("stateless", "session"), "stateless"),
     "maxHistory": ("Max messages to keep", "number", 20),
     "streaming": ("Stream the answer", "boolean", True),
     "router.mode": ("Decided by", ("llm", "pattern"), None),
-    "toolName": ("Tool", "text", None),
-    "serverName": ("Server", "text", None),
     "approval": ("Approval", ("auto", "ask", "always", "deny"), "auto"),
-    "toolInput": ("Inputs", "json", None),
-    "workflowId": ("Workflow ID", "text", None),
-    "workflowName": ("Workflow", "text", None),
-    "url": ("Address", "text", None),
     "method": ("Method", ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"), "GET"),
     "auth": ("Authentication", ("none", "bearer", "basic", "api_key"), "none"),
-    "authTokenSettingsKey": ("Secret name", "text", None),
-    "authHeader": ("Header for the secret", "text", None),
-    "maxResponseBytes": ("Max answer size in bytes", "number", None),
-    "workingDir": ("Folder", "text", None),
     "shell": ("Shell", "text", "bash"),
-    "envVars": ("Environment", "json", None),
-    "directory": ("Folder", "text", None),
     "file_glob.mode": ("Read as", (*_CONTENTS, "paths"), "text"),
     "file_read.mode": ("Read as", _CONTENTS, "text"),
     "file_write.mode": ("Write as", _CONTENTS, "text"),
@@ -229,7 +218,6 @@ _FIELDS: dict[str, Row] = {
     "maxSize": ("Max file size in MB", "number", None),
     "sortBy": ("Sort by", ("name", "modified", "size"), "name"),
     "sortOrder": ("Order", ("asc", "desc"), "asc"),
-    "path": ("File", "text", None),
     "hasHeader": ("First line has the column names", "boolean", True),
     "writeMode": (
         "If the file exists",
