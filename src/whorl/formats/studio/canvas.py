@@ -421,6 +421,10 @@ class Region:
     def __str__(self) -> str:
         return f"{self.kind} {self.start!r}"
 
+    @property
+    def depth(self) -> int:
+        return 1 + self.parent.depth if self.parent is not None else 1
+
 
 @dataclass(slots=True)
 class Regions:
@@ -477,15 +481,6 @@ def find_feedback(canvas: Canvas) -> list[Edge]:
     return feedback
 
 
-def read_drawn(context: ReadContext) -> tuple[Canvas, list[Edge], Regions]:
-    """Reads an unfinished canvas, without edges that lead back, and its regions."""
-    drawn = read_canvas(context, context.root)
-    feedback = find_feedback(drawn)
-    canvas = drawn.without(feedback)
-    regions = Regions() if canvas.circle() else find_regions(context, canvas)
-    return canvas, feedback, regions
-
-
 def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
     """Pairs starts with ends, and finds the nodes between them."""
     regions = Regions()
@@ -495,10 +490,7 @@ def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
         region.body = _body(context, canvas, region)
     _nest(context, canvas, regions)
     for region in regions.by_start.values():
-        depth, around = 1, region.parent
-        while around is not None:
-            depth, around = depth + 1, around.parent
-        if depth == DEPTH_MAX + 1:
+        if region.depth == DEPTH_MAX + 1:
             message = f"{region} is nested too deeply: at most {DEPTH_MAX} levels"
             advice = "put the inner ones into a file of their own, and call it as a subworkflow"
             span = canvas.nodes[region.start].span

@@ -16,8 +16,8 @@ from whorl.source.json import read_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# The first version that has workflows, and the last that is known.
-FIRST, LAST = 5, 8
+# The last version that is known.
+LAST = 8
 _SETTING = re.compile(r"provider\.(\w+)\.(\w+)")
 _SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
 # A field that holds a password or the like; `authTokenSettingsKey` only names one.
@@ -32,7 +32,12 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
     """Returns the workflows of a database as files that refer to each other by name."""
-    notes: list[str] = list(_version_notes(rows.get("_meta", [])))
+    notes: list[str] = []
+    versions = [
+        row.get("value") for row in rows.get("_meta", []) if row.get("key") == "schema_version"
+    ]
+    if (number := next((int(v) for v in map(str, versions) if v.isdecimal()), 0)) > LAST:
+        notes.append(f"the database has the version {number}; what is new since {LAST} is not read")
     kept = [row for row in rows["workflows"] if archived or not row.get("is_archived")]
     kept.sort(key=lambda row: str(row.get("updated_at")), reverse=True)
     names = _names(kept)
@@ -47,15 +52,11 @@ def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
         if trigger.get("enabled") and str(trigger["workflow_id"]) in titles:
             kind, title = trigger.get("trigger_type"), titles[str(trigger["workflow_id"])]
             notes.append(f"the {kind} trigger of {title!r} is not imported")
-    settings = {str(row["key"]): _plain(row.get("value")) for row in rows.get("settings", [])}
+    settings = {
+        str(row["key"]): _json(row.get("value"), str, str(row.get("value") or ""))
+        for row in rows.get("settings", [])
+    }
     return Taken(files, tuple(_lines(settings, rows.get("mcp_servers", []))), tuple(notes))
-
-
-def _version_notes(meta: list[Row]) -> Iterator[str]:
-    written = next((row.get("value") for row in meta if row.get("key") == "schema_version"), None)
-    number = int(str(written)) if str(written).isdecimal() else 0
-    if number > LAST:
-        yield f"the database has the version {number}; what is new since {LAST} is not read"
 
 
 def _names(rows: list[Row]) -> dict[str, str]:
@@ -116,16 +117,6 @@ def _without_passwords(value: Any, node: str, file: str, notes: list[str]) -> An
     return kept
 
 
-def _plain(value: object) -> str:
-    """Returns the text of a setting, which is stored as JSON."""
-    text = str(value if value is not None else "")
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return parsed if isinstance(parsed, str) else text
-
-
 def _lines(settings: dict[str, str], servers: list[Row]) -> Iterator[str]:
     """Yields the lines for whorl.toml that the settings and the servers need."""
     defaults = {n: settings.get(f"default.{n}") for n in ("provider", "model")}
@@ -137,13 +128,23 @@ def _lines(settings: dict[str, str], servers: list[Row]) -> Iterator[str]:
         if (named := _SETTING.fullmatch(key)) and text:
             providers.setdefault(named[1], {})[named[2]] = text
     for name, fields in providers.items():
-        yield from _provider_lines(name, fields)
+        yield f"[providers.{_key(name)}]"
+        if name in _KINDS:
+            yield f"kind = {_quoted(_KINDS[name])}"
+            url = fields.get("base_url") or fields.get("endpoint") or _ADDRESSES.get(name, "")
+            yield f"base_url = {_quoted(url)}"
+        model = fields.get("model_name") or fields.get("deployment")
+        if model:
+            yield f"model = {_quoted(model)}"
+        if "api_key" in fields:
+            variable = f"{name.upper()}_API_KEY"
+            yield f"api_key = {_quoted(f'env:{variable}')}  # set {variable}: keys are not copied"
     started = [row for row in servers if row.get("enabled") and row.get("command")]
     for row in started:
-        command = [str(row["command"]), *map(str, _json(row.get("args"), list))]
+        command = [str(row["command"]), *map(str, _json(row.get("args"), list, []))]
         yield f"[mcp.{_key(str(row['name']))}]"
         yield f"command = [{', '.join(map(_quoted, command))}]"
-        env = _json(row.get("env"), dict)
+        env = _json(row.get("env"), dict, {})
         pairs = (
             f"{_key(name)} = {_quoted(f'env:{name}' if _SECRET.search(name) else str(text))}"
             for name, text in env.items()
@@ -156,27 +157,13 @@ def _lines(settings: dict[str, str], servers: list[Row]) -> Iterator[str]:
         yield f"commands = [{', '.join(map(_quoted, programs))}]"
 
 
-def _provider_lines(name: str, fields: dict[str, str]) -> Iterator[str]:
-    yield f"[providers.{_key(name)}]"
-    if name in _KINDS:
-        yield f"kind = {_quoted(_KINDS[name])}"
-        url = fields.get("base_url") or fields.get("endpoint") or _ADDRESSES.get(name, "")
-        yield f"base_url = {_quoted(url)}"
-    model = fields.get("model_name") or fields.get("deployment")
-    if model:
-        yield f"model = {_quoted(model)}"
-    if "api_key" in fields:
-        variable = f"{name.upper()}_API_KEY"
-        yield f"api_key = {_quoted(f'env:{variable}')}  # set {variable}: keys are not copied"
-
-
-def _json(value: object, kind: type[Any]) -> Any:
-    """Returns a column that holds JSON; an invalid one is empty, as in AI Studio."""
+def _json(value: object, kind: type[Any], usual: Any) -> Any:
+    """Returns a column that holds JSON of a kind, or `usual` for any other text."""
     try:
         parsed = json.loads(str(value))
     except (ValueError, RecursionError):
-        return kind()
-    return parsed if isinstance(parsed, kind) else kind()
+        return usual
+    return parsed if isinstance(parsed, kind) else usual
 
 
 def _quoted(text: str) -> str:

@@ -15,8 +15,11 @@ from whorl.formats.studio.canvas import (
     DONE,
     LOOP_PORTS,
     RESULTS,
+    Regions,
     fields_of_type,
-    read_drawn,
+    find_feedback,
+    find_regions,
+    read_canvas,
 )
 from whorl.formats.studio.texts import heads
 from whorl.source import Mapping, Sequence
@@ -37,7 +40,7 @@ from whorl.wings.editor.kit.sketch import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.formats.studio.canvas import Canvas, Edge, Regions
+    from whorl.formats.studio.canvas import Canvas, Edge
     from whorl.source import Document, Json, Value
     from whorl.wings.editor.kit.changes import FormField, Widget
 
@@ -51,14 +54,17 @@ def draw(document: Document) -> Sketch:
         return Sketch()
     context = ReadContext(document, files_beside(NoFiles(), document.file))
     try:
-        canvas, feedback, regions = read_drawn(context)
+        drawn = read_canvas(context, document.root)
+        feedback = find_feedback(drawn)
+        canvas = drawn.without(feedback)
+        regions = Regions() if canvas.circle() else find_regions(context, canvas)
     except InvalidWorkflow:
         return Sketch()
     paths = _paths(canvas, regions)
-    drawn = _nodes(nodes, canvas, regions, paths)
+    shown = _nodes(nodes, canvas, regions, paths)
     back = {id(edge) for edge in feedback}
     edges = _edges(at(document.root, "edges"), [*canvas.edges, *feedback], paths, back)
-    return Sketch(tuple(drawn), tuple(edges))
+    return Sketch(tuple(shown), tuple(edges))
 
 
 def _paths(canvas: Canvas, regions: Regions) -> dict[str, str]:

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading import ReadContext
-from whorl.dialects.reading.fields import number_of, text_of
+from whorl.dialects.reading.fields import Fields, text_of
 from whorl.formats.studio import outside, steps
-from whorl.formats.studio.canvas import CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY
-from whorl.formats.studio.scope import expression, read_scope, value_of
+from whorl.formats.studio.canvas import (
+    CLOSED_BY,
+    CONTINUE,
+    DONE,
+    ENDINGS,
+    TRIGGERS,
+    TYPES,
+    VOCABULARY,
+)
+from whorl.formats.studio.scope import expression, field_of, read_scope, value_of
 from whorl.formats.studio.texts import NodeReader
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import Mapping, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,8 +96,11 @@ def _workflow(scope: Scope) -> ir.Workflow:
     variables = tuple((entry.name, ir.Constant(plain(entry.value))) for entry in entries)
     scope.variables = frozenset(name for name, _ in variables)
     scope.inputs = {steps.port_name(node): node.id for node in reversed(canvas.of_type("input"))}
-    scope.timeout_s = _positive(context, "timeout")
-    budget = _positive(context, "budget")
+    limits = Fields(context, root, owner="the workflow", span=root.span)
+    scope.timeout_s, budget = map(limits.number, ("timeout", "budget"))
+    for name, number in (("timeout", scope.timeout_s), ("budget", budget)):
+        if number is not None and number <= 0:
+            limits.wrong(name, "a number above 0")
     readers = [NodeReader(scope, node) for node in canvas.of_type("input")]
     triggers = [NodeReader(scope, node) for node in canvas.of_type(*TRIGGERS)]
     ports: dict[str, ir.Port] = {}
@@ -128,18 +139,6 @@ def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
     return tuple(outputs.items())
 
 
-def _positive(context: ReadContext, name: str) -> float | None:
-    value = context.root.get(name)
-    number = number_of(value)
-    if number is not None and number > 0:
-        return float(number)
-    if value is not None and not (isinstance(value, Scalar) and value.value is None):
-        message = f"{name!r} of the workflow must be a number above 0"
-        advice = "write seconds for a timeout, dollars for a budget"
-        context.report("W007", message, value.span, label="no such number", help=advice)
-    return None
-
-
 def _block(scope: Scope, level: Region | None = None, path: str = "") -> ir.Block:
     """Returns the block of the canvas, or of a region, with each node after its dependencies."""
     built: dict[str, list[ir.Node]] = {}
@@ -174,7 +173,11 @@ def _read_node(scope: Scope, node: CanvasNode, path: str) -> list[ir.Node]:
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
     nodes = list(map(ir.timed_as_a_whole, _READERS[node.type](NodeReader(scope, node))))
     if node.id in scope.deciders.values():
-        nodes.append(steps.branch_marker(scope, node))
+        # It passes the decision of a router to its loop.
+        cases = (ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in (DONE, CONTINUE))
+        subject = expression(field_of(node.id, "selectedBranch"))
+        name = scope.helper(node.id, "branch")
+        nodes.append(ir.Branch(name=name, cases=tuple(cases), subject=subject, place=node.place))
     return nodes
 
 

@@ -154,11 +154,11 @@ class Scope:
             by_handle: dict[str, list[Edge]] = {}
             for edge in self.canvas.incoming[node]:
                 by_handle.setdefault(edge.target_handle, []).append(edge)
-            self._incoming[node] = {name: self._picked(edges) for name, edges in by_handle.items()}
+            self._incoming[node] = {
+                name: called("pick", *self.choices(edges)) if edges[1:] else self._carried(edges[0])
+                for name, edges in by_handle.items()
+            }
         return self._incoming[node]
-
-    def _picked(self, edges: list[Edge]) -> str:
-        return self._carried(edges[0]) if len(edges) == 1 else called("pick", *self.choices(edges))
 
     def value(self, node: str) -> str:
         """Returns all incoming values: a single one bare, several as an object by handle."""

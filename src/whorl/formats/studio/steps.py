@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.reading.texts import Placeholder, called, quoted
 from whorl.formats.studio.canvas import CONTINUE, DONE, LOOP_PORTS, continue_targets
 from whorl.formats.studio.scope import expression, field_of, value_of
 from whorl.formats.studio.texts import NodeReader, is_written
@@ -105,7 +105,8 @@ def read_transform(node: NodeReader) -> list[ir.Node]:
     elif mode == "jsonpath":
         source = node.path_source(written)
     elif mode == "script" or written.text.lstrip().startswith("|"):
-        source = node.script_source(written)
+        place = Placeholder(written.text, written.text, written, 0)
+        source = node.piped(place, node.value, stays=False) or "none"
     else:
         source = node.text_source(written)
     return node.compute(source)
@@ -249,16 +250,6 @@ def _question(node: NodeReader, branches: list[str], value: str, *, decides: boo
     head = "Classify the following input into exactly one of these categories: "
     head += f"{', '.join(branches)}\n\n{_MATERIAL if decides else 'Input:'}\n"
     return f"{quoted(head)} ~ {judged} ~ {quoted(chr(10) * 2 + last)}"
-
-
-def branch_marker(scope: Scope, router: CanvasNode) -> ir.Branch:
-    """Returns the branch that passes the decision of a router to its loop."""
-    return ir.Branch(
-        name=scope.helper(router.id, "branch"),
-        cases=tuple(ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in (DONE, CONTINUE)),
-        subject=expression(field_of(router.id, "selectedBranch")),
-        place=router.place,
-    )
 
 
 # Regions as loops of the IR: what is repeated, until when, and what is carried over.

@@ -156,9 +156,9 @@ class NodeReader(Fields):
         """
         if "|" not in place.name:
             return self._resolved(place, place.name, stays=stays)
-        return self._piped(place, "", stays=stays)
+        return self.piped(place, "", stays=stays)
 
-    def _piped(self, place: Placeholder, bare: str, *, stays: bool) -> str | None:
+    def piped(self, place: Placeholder, bare: str, *, stays: bool) -> str | None:
         """Returns the source of a script; `bare` is the input of its pipes if they name none."""
         try:
             script = read_script(place.content)
@@ -304,11 +304,6 @@ class NodeReader(Fields):
             return False
         ended = regions.by_end.get(other)
         return not scope.leads_to(self.id, ended.start if ended else other)
-
-    def script_source(self, written: Scalar) -> str:
-        """Returns the source of a script of pipes: its input, through all its pipes."""
-        place = Placeholder(written.text, written.text, written, 0)
-        return self._piped(place, self.value, stays=False) or "none"
 
     def path_source(self, written: Scalar) -> str:
         try:

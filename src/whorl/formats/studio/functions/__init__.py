@@ -40,10 +40,6 @@ _HEDGED = re.compile(
     re.IGNORECASE,
 )
 _REASON = r"[\s*_`\"'“”‘’()\[\]]*(?:$|[:!;.–—]|-\s|because\b|since\b|as\b)"
-_DENIED = re.compile(
-    r"\b(?:not|never|no|nothing|none|nobody|cannot|neither|nor|hardly|far from)\b|n['’]t\b",
-    re.IGNORECASE,
-)
 # What takes a name back right behind it: "done: false", "done? not yet", "done once it is tested".
 _TAKEN_BACK = re.compile(
     r"[\s*_`\"'“”‘’()\[\]{}]*+(?:\?|[.,:;!|=>–—-]*+[\s*_`\"'“”‘’]*+(?:false\b|0\s*$"
@@ -85,8 +81,8 @@ def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Val
 def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | None:
     """Returns the branch that an answer names, and its rest; None for no branch, or several.
 
-    If it decides whether a loop is done, a branch that is not the first word must be stated as the
-    answer: a quoted word of a judged text must not end the loop.
+    A branch that is not the first word must be stated as the answer: a quoted word of a judged text
+    must not end a loop.
     """
     names = [str(name) for name in items(branches, "choose") if str(name)]
     text = _unwrapped(run.text(answer))
@@ -104,10 +100,7 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
         if _is_taken_back(text.lstrip(_AROUND), spans):
             return None
         return name, words if label else words[end:].strip(_AROUND[:-1])
-    if len({name for name, _, _ in spans}) != 1:
-        return None
-    is_judged = set(names) >= {"done", "continue"}
-    is_meant = _is_stated(text, spans[0][0]) if is_judged else not _is_denied(words, spans)
+    is_meant = len({name for name, _, _ in spans}) == 1 and _is_stated(text, spans[0][0])
     return (spans[0][0], words) if is_meant else None
 
 
@@ -127,14 +120,6 @@ def _is_taken_back(text: str, spans: list[tuple[str, int, int]]) -> bool:
         return True
     second = next((start for other, start, _ in spans if other != name), None)
     return second is not None and _LISTED.fullmatch(text, end, second) is not None
-
-
-def _is_denied(words: str, spans: list[tuple[str, int, int]]) -> bool:
-    """Returns whether the words before or after a name in its sentence deny it."""
-    return any(
-        _DENIED.search(re.split(r"[.!?;\n]", words[:start])[-1]) or _TAKEN_BACK.match(words, end)
-        for _, start, end in spans
-    )
 
 
 def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
