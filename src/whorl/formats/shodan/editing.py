@@ -11,7 +11,6 @@ from whorl.formats.shodan.functions import TYPES
 from whorl.formats.shodan.graph import COUNT, FIELDS
 from whorl.formats.shodan.ports import USUAL
 from whorl.formats.shodan.rims import INLINE, LoopPorts, draw, frame, port_places
-from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Kind, Row, data_field, field_row
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     from whorl.wings.editor.kit.changes import FormField, Widget
 
 
-# A port of a node is renamed with all that names it: edges, mappings, conditions and texts.
-
-# A place that names a port: the node, the keys of the text, and the start of the name.
+# The place of a text that names a port: the node, its keys, and the start of the name.
 _Reader: TypeAlias = "tuple[SketchNode, Keys, int]"
 _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 # Texts that name ports in a language of their own, which is not read here.
@@ -35,113 +32,8 @@ _FOREIGN = ("code", "outputSchema")
 _INTERNAL = ":internal"
 
 
-class PortName:
-    """The name of one port, wherever it is written."""
-
-    def __init__(self, changes: CanvasChanges, node: SketchNode, side: str, name: str) -> None:
-        self._changes = changes
-        self._node = node
-        self._level = changes.level(node)
-        self._id = changes.id_of(node)
-        self._side = side
-        self._name = name
-        self._kind = side.removesuffix("s")
-        # The name as a word of its own.
-        self._word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
-
-    def _at(self, *keys: str | int) -> str:
-        return text_at(self._changes.editor.now.root, *keys)
-
-    def _listed(self, where: Keys) -> int:
-        listed = at(self._changes.editor.now.root, *where)
-        return len(listed) if isinstance(listed, Sequence) else 0
-
-    def _data(self, *keys: str | int) -> Keys:
-        return (*self._node.where, "data", *keys)
-
-    def rename(self, new: str) -> list[tuple[SketchNode, Keys]]:
-        """Renames the port everywhere; returns the texts and fields of nodes that named it."""
-        own, changes = self._check(new), self._changes
-        readers = [*self._edges(), *self._mappings(), *self._around(), *self._texts()]
-        readers = readers if changes.rewires else []
-        end = len(self._name)
-        changes.respell((where, start, start + end, new) for _, where, start in readers)
-        changes.editor.set(list(own), new)
-        found = [(node, where) for node, where, _ in readers]
-        return [(node, where) for node, where in found if where[: len(node.where)] == node.where]
-
-    def _check(self, new: str) -> Keys:
-        """Returns the place at which the port is declared; refuses a name that it cannot have."""
-        changes, node, where = self._changes, self._node, self._data(self._side)
-        names = [self._at(*where, index, "name") for index in range(self._listed(where))]
-        if self._name not in names:
-            message = f"{self._id!r} does not declare the {self._kind} {self._name[:60]!r}"
-            changes.refuse_at(UNKNOWN, message, node.where, "name a port that it declares")
-        if new in names or not _NAME.fullmatch(new):
-            message = f"an {self._kind} cannot be called {new[:60]!r}"
-            changes.refuse_at(TAKEN, message, node.where, "choose another name, without spaces")
-        foreign = [name for name in _FOREIGN if self._word.search(self._at(*self._data(name)))]
-        if node.kind == "function" and self._at(*self._data("file")):
-            foreign.append("file")
-        parents = [self._at(*where, index, "arrayParent") for index in range(len(names))]
-        if any(name.startswith(f"{self._name}[") for name in names) or self._name in parents:
-            foreign.append(self._side)
-        if changes.rewires and foreign:
-            message = f"{foreign[0]!r} of {self._id} may name {self._name!r}"
-            advice = "change the reader first, or use `readers: leave`"
-            changes.refuse_at(READ, message, self._data(foreign[0]), advice)
-        return (*where, names.index(self._name), "name")
-
-    def _edges(self) -> Iterator[_Reader]:
-        """Yields the handles of edges, also those inside of a rim: `input:task:internal`."""
-        for index, item in enumerate(self._changes.items(self._level, "edges")):
-            for end, usual in (("source", "output"), ("target", "input")):
-                if text_at(item, end) != self._id:
-                    continue
-                handle = text_at(item, f"{end}Handle")
-                kind, mark, _ = handle.partition(":")
-                prefix = f"{kind}:" if mark else ""
-                fits = (kind if mark else usual) == self._kind
-                if fits and handle.removesuffix(_INTERNAL) == f"{prefix}{self._name}":
-                    where = (*self._level, "edges", index, f"{end}Handle")
-                    yield self._node, where, len(prefix)
-
-    def _mappings(self) -> Iterator[_Reader]:
-        """Yields the places at which the mappings of a loop name its own ports."""
-        is_input = self._side == "inputs"
-        rows = self._data("inputMappings" if is_input else "outputMappings")
-        places = [self._data("forEach", "items")] if is_input else []
-        for index in range(self._listed(rows)):
-            if not is_input:
-                places.append((*rows, index, "target"))
-            elif self._at(*rows, index, "source", "type") == "outer":
-                places.append((*rows, index, "source", "name"))
-        yield from ((self._node, where, 0) for where in places if self._at(*where) == self._name)
-
-    def _around(self) -> Iterator[_Reader]:
-        """Yields places in the loop around, and in texts: texts inside a loop read its inputs."""
-        is_output, slug = self._side == "outputs", "_".join(self._node.title.lower().split())
-        names = {self._id, *({slug} - {"", *self._changes.ids(self._level)})}
-        for place in port_places(self._changes, self._level, names):
-            where, start, _ = place.at_port
-            is_inside = place.is_text and is_in(place.reader.path, self._node.path)
-            is_right = is_inside != is_output if place.is_text else place.is_source == is_output
-            if is_right and self._is_at(where, start, is_whole=not place.is_text):
-                yield place.reader, where, start
-
-    def _texts(self) -> Iterator[_Reader]:
-        """Yields the placeholders of the node's own texts, which read its inputs."""
-        for where, text in self._changes.texts_of(self._node) if self._side == "inputs" else ():
-            for match in PLACE.finditer(text):
-                start = match.end(1) - len(match[1].lstrip().removeprefix("inputs."))
-                if self._is_at(where, start, is_whole=False):
-                    yield self._node, where, start
-
-    def _is_at(self, where: Keys, start: int, *, is_whole: bool) -> bool:
-        text = self._at(*where)
-        if is_whole:
-            return text[start:] == self._name
-        return self._word.match(text, start) is not None
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 
 # What can be added to a graph file: the types of nodes with what a new one says, their forms.
@@ -319,12 +211,80 @@ class ShodanChanges(CanvasChanges):
         if kind not in ("input", "output"):
             raise refuse(UNKNOWN, f"{port[:60]!r} is not a port", "write input:NAME or output:NAME")
 
+        new, end = operation.get("name"), len(name)
+        declared = self._declared(node, kind, name, new)
+
         def change() -> None:
-            found = PortName(self, node, f"{kind}s", name).rename(operation.get("name"))
-            self.list_readers(found)
+            readers = [*self._port_readers(node, kind, name)] if self.rewires else []
+            self.respell((where, start, start + end, new) for _, where, start in readers)
+            self.editor.set(list(declared), new)
+            found = [(reader, where) for reader, where, _ in readers]
+            self.list_readers(
+                pair for pair in found if pair[1][: len(pair[0].where)] == pair[0].where
+            )
 
         self.soundly(change, is_strict=True)
         self.outcome.select = [node.path]
+
+    def _declared(self, node: SketchNode, kind: str, name: str, new: str) -> Keys:
+        """Returns the place at which a port is declared; refuses a name that it cannot have."""
+        root, data, side = self.editor.now.root, (*node.where, "data"), f"{kind}s"
+        items = self.items(data, side)
+        names = [text_at(item, "name") for item in items]
+        if name not in names:
+            message = f"{self.id_of(node)!r} does not declare the {kind} {name[:60]!r}"
+            self.refuse_at(UNKNOWN, message, node.where, "name a port that it declares")
+        if new in names or not _NAME.fullmatch(new):
+            message = f"an {kind} cannot be called {new[:60]!r}"
+            self.refuse_at(TAKEN, message, node.where, "choose another name, without spaces")
+        foreign = [one for one in _FOREIGN if _word(name).search(text_at(root, *data, one))]
+        if node.kind == "function" and text_at(root, *data, "file"):
+            foreign.append("file")
+        parents = [text_at(item, "arrayParent") for item in items]
+        if any(each.startswith(f"{name}[") for each in names) or name in parents:
+            foreign.append(side)
+        if self.rewires and foreign:
+            message = f"{foreign[0]!r} of {self.id_of(node)} may name {name!r}"
+            advice = "change the reader first, or use `readers: leave`"
+            self.refuse_at(READ, message, (*data, foreign[0]), advice)
+        return (*data, side, names.index(name), "name")
+
+    def _port_readers(self, node: SketchNode, kind: str, name: str) -> Iterator[_Reader]:
+        """Yields the places that name a port: edges, mappings, conditions and texts."""
+        root, level, ident = self.editor.now.root, self.level(node), self.id_of(node)
+        data, is_input, word = (*node.where, "data"), kind == "input", _word(name)
+        # Also the handles of edges inside of a rim: `input:task:internal`.
+        for index, item in enumerate(self.items(level, "edges")):
+            for end, usual in (("source", "output"), ("target", "input")):
+                handle = text_at(item, f"{end}Handle")
+                prefix, mark, _ = handle.partition(":")
+                start = len(prefix) + 1 if mark else 0
+                fits = text_at(item, end) == ident and (prefix if mark else usual) == kind
+                if fits and handle.removesuffix(_INTERNAL)[start:] == name:
+                    yield node, (*level, "edges", index, f"{end}Handle"), start
+        rows = "inputMappings" if is_input else "outputMappings"
+        places: list[Keys] = [(*data, "forEach", "items")] if is_input else []
+        for index, item in enumerate(self.items(data, rows)):
+            if not is_input:
+                places.append((*data, rows, index, "target"))
+            elif text_at(item, "source", "type") == "outer":
+                places.append((*data, rows, index, "source", "name"))
+        yield from ((node, where, 0) for where in places if text_at(root, *where) == name)
+        # In the loop around it, and in texts: those inside of a loop read its inputs.
+        slug = "_".join(node.title.lower().split())
+        for place in port_places(self, level, {ident, *({slug} - {"", *self.ids(level)})}):
+            where, start, _ = place.at_port
+            is_inside = place.is_text and is_in(place.reader.path, node.path)
+            is_right = is_inside == is_input if place.is_text else place.is_source != is_input
+            text = text_at(root, *where)
+            if is_right and (word.match(text, start) if place.is_text else text[start:] == name):
+                yield place.reader, where, start
+        # The placeholders of the node's own texts read its inputs.
+        for where, text in self.texts_of(node) if is_input else ():
+            for match in PLACE.finditer(text):
+                start = match.end(1) - len(match[1].lstrip().removeprefix("inputs."))
+                if word.match(text, start):
+                    yield node, where, start
 
     def make_add(self, operation: Operation) -> None:
         into = operation.get("into")
@@ -420,7 +380,18 @@ class ShodanChanges(CanvasChanges):
         level = self.level(nodes[0])
         given = {"kind": "loop", "name": operation.get("name") or "loop"}
         loop = self.new_node(level, Operation("add", given))
-        data: dict[str, Json] = {**self.new["loop"], **self._loop_fields(operation, nodes)}
+        # `until` and `at_most` mean the same as for any loop.
+        fields = dict(operation.get("fields", {}))
+        most, until = fields.pop("at_most", None), fields.pop("until", None)
+        if most is not None:
+            fields["maxIterations"] = most
+        if until is None:
+            last = nodes[-1]
+            port = next(iter([*last.outputs, *USUAL.get(last.kind, ())]), "output")
+            rule: Json = {"output": f"{self.id_of(last)}.{port}", "operator": "!=", "value": "done"}
+        else:
+            rule = {"output": until, "operator": "!=", "value": True}
+        data: dict[str, Json] = {**self.new["loop"], "continueWhile": rule, **fields}
         loop["data"] = data
         points = [node.position for node in nodes if node.position]
         name = str(loop["id"])
@@ -446,19 +417,6 @@ class ShodanChanges(CanvasChanges):
         self.soundly(change, is_strict=is_flat)
         self.outcome.select = [joined(parent, name)]
 
-    def _loop_fields(self, operation: Operation, nodes: list[SketchNode]) -> dict[str, Json]:
-        """Returns the fields of a new loop; `until` and `at_most` mean the same as for any loop."""
-        given = dict(operation.get("fields", {}))
-        most, until = given.pop("at_most", None), given.pop("until", None)
-        if most is not None:
-            given["maxIterations"] = most
-        if until is not None:
-            given["continueWhile"] = {"output": until, "operator": "!=", "value": True}
-        last = nodes[-1]
-        output = next(iter([*last.outputs, *USUAL.get(last.kind, ())]), "output")
-        usual: Json = {"output": f"{self.id_of(last)}.{output}", "operator": "!=", "value": "done"}
-        return {"continueWhile": usual, **given}
-
     def make_unwrap(self, operation: Operation) -> None:
         loop = self.node(operation.at[0])
         if loop.kind != "loop" or loop.body == "file":
@@ -469,17 +427,16 @@ class ShodanChanges(CanvasChanges):
         members = {self.id_of(node) for node in self.sketch.inside(loop.path)}
         names = set(self.ids((*loop.where, *INLINE))) if is_inline else members
 
+        def is_same(before: Value, behind: Value) -> bool:
+            """Returns whether one edge leads to the port from which another one continues."""
+            inward, onward = text_at(before, "targetHandle"), text_at(behind, "sourceHandle")
+            return bool(inward) and inward.removesuffix(_INTERNAL) == onward.removesuffix(_INTERNAL)
+
         def change() -> None:
             if not is_inline:
-                self.join(level, name, _same_port)
+                self.join(level, name, is_same)
             self._cross(loop, names, inwards=False)
             self.cut_nodes(level, {name})
 
         self.soundly(change)
         self.outcome.select = [joined(loop.parent, each) for each in names]
-
-
-def _same_port(before: Value, behind: Value) -> bool:
-    """Returns whether one edge leads to the port of a rim from which another one continues."""
-    inward, onward = text_at(before, "targetHandle"), text_at(behind, "sourceHandle")
-    return bool(inward) and inward.removesuffix(_INTERNAL) == onward.removesuffix(_INTERNAL)

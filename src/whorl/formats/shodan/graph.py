@@ -293,7 +293,21 @@ def read_graph(context: Findings, root: Mapping) -> Graph:
     if len(graph.nodes) > NODES_MAX:
         context.report("W002", f"a graph has at most {NODES_MAX:,} nodes", root.span)
         return Graph(span=root.span)
-    _check_holders(context, graph)
+    # `parentId` puts a node in a loop; other holders are only drawn around it.
+    for node in [node for node in graph.nodes.values() if node.holder]:
+        around: set[str] = set()
+        name = node.holder
+        while name in graph.nodes and name not in around:
+            around.add(name)
+            name = graph.nodes[name].holder
+        holder = graph.nodes.get(node.holder)
+        if holder is None or node.id in around:
+            shown = f"{node.holder[:60]!r}, which is not a loop of this file"
+            loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
+            message, advice = f"{node.id!r} is inside {shown}", suggest(node.holder, loops)
+            context.report("W010", message, node.span, label="no such loop", help=advice)
+        if holder is None or node.id in around or holder.type != "loop":
+            graph.nodes[node.id] = replace(node, holder="")
     for node in graph.nodes.values():
         graph.members[node.holder].append(node)
     for item in items_of(context, root, "edges"):
@@ -319,26 +333,6 @@ def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
     graph.nodes[name] = GraphNode(name, kind, fields, span, inputs, outputs, holder)
     known = sorted((*FIELDS[kind], *SHARED))
     check_spelling(context, fields, known, f"{kind} {name!r}", drawn=DRAWN)
-
-
-def _check_holders(context: Findings, graph: Graph) -> None:
-    """Checks holders: `parentId` puts a node in a loop; other holders are only drawn around it."""
-    for node in [node for node in graph.nodes.values() if node.holder]:
-        around: set[str] = set()
-        name = node.holder
-        while name in graph.nodes and name not in around:
-            around.add(name)
-            name = graph.nodes[name].holder
-        holder = graph.nodes.get(node.holder)
-        if holder is None or node.id in around:
-            message = (
-                f"{node.id!r} is inside {node.holder[:60]!r}, which is not a loop of this file"
-            )
-            loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
-            advice = suggest(node.holder, loops)
-            context.report("W005", message, node.span, label="no such loop", help=advice)
-        if holder is None or node.id in around or holder.type != "loop":
-            graph.nodes[node.id] = replace(node, holder="")
 
 
 def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:

@@ -165,7 +165,13 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
     node, context = inner.owner, level.context
     options = object_of(node.fields, "forEach") or Mapping((), node.span)
     check_part(context, options, "forEach", f"'forEach' of loop {node.id!r}")
-    inner.item = _read_item(inner, options)
+    item, span = text_of(options.get("item")) or "item", span_of(options, "item")
+    if not _NAME.fullmatch(item) or node.input(item) is not None:
+        message = f"'item' must be a name that no input of the loop has, not {item[:60]!r}"
+        advice = "use letters, digits, _ and -; read a part of an item inside the loop"
+        context.report("W012", message, span, label="no such name", help=advice)
+    # The item's name inside of the loop, and its name in expressions.
+    inner.item = item, inner.claim(item)
     inputs = dict(loop_inputs(level, inner))
     items = text_of(options.get("items")) or next(iter(inputs), "")
     if items not in inputs:
@@ -179,36 +185,24 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
     inner.inputs = dict.fromkeys(inputs, inner.held)
     inner.index = inner.claim("index")
     read_mappings(inner)
+    written, at_once = scalar_of(options.get("parallel")), 1
+    if written is not None and isinstance(written.value, bool):
+        at_once = PARALLEL_MAX if written.value else 1
+    elif written is not None:
+        at_once = _whole(context, written, "'parallel'", PARALLEL_MAX)
     each = ir.ForEach(
         name=node.id,
         items=expression(called("dig", given(inner.held), quoted(items))),
         body=build(inner),
         item_name=inner.item[1],
         index_name=inner.index,
-        concurrency=_read_parallel(inner, options),
+        concurrency=at_once,
         on_item_failure="halt",
         shape=_gathered(inner),
         words={"ports": _port_names(node)},
     )
     held = ir.Fields(tuple((name, expression(source)) for name, source in inputs.items()))
     return [ir.Compute(name=inner.held, value=held), each]
-
-
-def _read_item(inner: Level, options: Mapping) -> tuple[str, str]:
-    """Returns the item's name inside of the loop, and its name in expressions."""
-    name, span = text_of(options.get("item")) or "item", span_of(options, "item")
-    if not _NAME.fullmatch(name) or inner.owner.input(name) is not None:
-        message = f"'item' must be a name that no input of the loop has, not {name[:60]!r}"
-        advice = "use letters, digits, _ and -; read a part of an item inside the loop"
-        inner.context.report("W012", message, span, label="no such name", help=advice)
-    return name, inner.claim(name)
-
-
-def _read_parallel(inner: Level, options: Mapping) -> int:
-    written = scalar_of(options.get("parallel"))
-    if written is None or isinstance(written.value, bool):
-        return PARALLEL_MAX if written is not None and written.value else 1
-    return _whole(inner.context, written, "'parallel'", PARALLEL_MAX)
 
 
 def _gathered(inner: Level) -> ir.Fields:
@@ -394,21 +388,6 @@ def read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
 
 def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
     """Returns a loop's outputs by its mappings and edges: the iterations, and the source."""
-    outputs = _mapped_outputs(inner, count, usual)
-    for port in inner.owner.outputs:
-        source = None if port.name in outputs else _output_source(inner, port)
-        # Of a for-each only what its nodes gave can be gathered.
-        if source is not None and (not inner.held or source.startswith("port(")):
-            outputs[port.name] = (usual, source)
-        elif port.name not in (*outputs, COUNT):
-            advice = suggest(port.name, outputs)
-            advice = advice or "add it to outputMappings, or connect an inner output to it"
-            message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} comes from nowhere"
-            inner.context.report("W005", message, port.span, label="no source", help=advice)
-    return outputs
-
-
-def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
     outputs: dict[str, tuple[Take, str]] = {}
     for mapping, source in _mappings(inner, "output"):
         target = text_of(mapping.get("target"))
@@ -424,6 +403,16 @@ def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Ta
             key = _inner_output(inner, source)
             value = "none" if key is None else output(*key)
         outputs[target] = (cast("Take", take), value)
+    for port in inner.owner.outputs:
+        given_by = None if port.name in outputs else _output_source(inner, port)
+        # Of a for-each only what its nodes gave can be gathered.
+        if given_by is not None and (not inner.held or given_by.startswith("port(")):
+            outputs[port.name] = (usual, given_by)
+        elif port.name not in (*outputs, COUNT):
+            advice = suggest(port.name, outputs)
+            advice = advice or "add it to outputMappings, or connect an inner output to it"
+            message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} comes from nowhere"
+            inner.context.report("W010", message, port.span, label="no source", help=advice)
     return outputs
 
 

@@ -187,8 +187,7 @@ def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
     """Reads the start of a workflow; its outputs are the inputs of the workflow."""
     kind = text_of(node.fields.get("triggerType")) or "manual"
     if kind != "manual":
-        message = f"trigger {node.id!r} is of the type {kind[:40]!r}; "
-        message += "nothing starts it by itself here"
+        message = f"trigger {node.id!r} is of the type {kind[:40]!r}, but Whorl does not start it"
         span = span_of(node.fields, "triggerType")
         advice = "run the workflow by hand, or from a scheduler of your system"
         level.context.warn("W023", message, span, label="never fires", help=advice)
@@ -225,14 +224,6 @@ def _read_constant(level: Level, node: GraphNode) -> ir.Node:
     return _compute(node, {"value": ir.Constant(value)})
 
 
-def _read_workdir(level: Level, node: GraphNode) -> ir.Node:
-    return _compute(node, {"path": read_text(level, node, scalar_of(node.fields.get("path")))})
-
-
-def _read_wire(level: Level, node: GraphNode) -> ir.Node:
-    return _compute(node, {"value": expression(level.own(node, "value") or "none")})
-
-
 def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
     """Reads a shell node: files unchanged, then the script or older commands with placeholders."""
     scripts = [text for text in _listed_files(level, node, "scriptFiles") if text.strip()]
@@ -248,11 +239,6 @@ def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
     if written is not None:
         script, variables = read_shell(level, node, written)
         scripts.append(script)
-    return _run_scripts(level, node, scripts, variables)
-
-
-def _run_scripts(level: Level, node: GraphNode, scripts: list[str], variables: Entries) -> ir.Node:
-    """Returns one task for all scripts, or a fixed result if there are no scripts."""
     if not scripts:
         nothing = literal({"stdout": "", "stderr": "", "exit_code": 0})
         return ir.Compute(name=node.id, value=_shape("finished", nothing, node))
@@ -414,6 +400,10 @@ NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
     "agent": _read_agent,
     "constant": _read_constant,
     "function": _read_function,
-    "workdir": _read_workdir,
-    "wire": _read_wire,
+    "workdir": lambda level, node: _compute(
+        node, {"path": read_text(level, node, scalar_of(node.fields.get("path")))}
+    ),
+    "wire": lambda level, node: _compute(
+        node, {"value": expression(level.own(node, "value") or "none")}
+    ),
 }

@@ -250,24 +250,20 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
     else:
         nodes = [NODE_READERS[node.type](level, node)]
     check = level.checked(node) if node.type in _CHECKED else ""
+    # How many seconds the node may take, with all of its attempts.
+    written = level.fields(node).get("timeout") if "timeout" in FIELDS[node.type] else None
+    seconds = duration_of(written)
+    if written is not None and not seconds:
+        level.fields(node).wrong("timeout", "a number of seconds above 0")
     last = replace(
         nodes[-1],
         place=node.place,
         on_failure="continue" if node.is_tolerated else "halt",
         when=expression(check) if check else None,
-        timeout_s=_read_timeout(level, node),
+        timeout_s=seconds or None,
     )
     nodes[-1] = timed_as_a_whole(last)
     return nodes
-
-
-def _read_timeout(level: Level, node: GraphNode) -> float | None:
-    """Returns how many seconds a node may take, with all of its attempts."""
-    written = level.fields(node).get("timeout") if "timeout" in FIELDS[node.type] else None
-    seconds = duration_of(written)
-    if written is not None and not seconds:
-        level.fields(node).wrong("timeout", "a number of seconds above 0")
-    return seconds or None
 
 
 def _open_inside(level: Level, node: GraphNode) -> Level | None:
