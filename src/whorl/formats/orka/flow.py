@@ -258,7 +258,9 @@ ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
     "rag": tasks.read_rag,
     "duckduckgo": tasks.read_search,
     "brain": tasks.read_brain,
-    "failing": tasks.read_failing,
+    "failing": lambda agent, _: ir.Compute(
+        name=agent.id, value=computed("orka_fail", literal(agent.id))
+    ),
     "invariant_validator": tasks.read_invariants,
 }
 

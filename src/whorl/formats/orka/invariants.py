@@ -150,7 +150,17 @@ def invariants(run: Run, value: Value, config: Value) -> Table:
     data, settings = _data(value), table_in(config)
     if data is None:
         return {"status": "error", "error": "the execution data is not a JSON object", "facts": []}
-    cycles = _cycles(data, texts_in(settings.get("allow_reentrant_nodes")))
+    # The stretches between an agent and its next run.
+    cycles: list[list[str]] = []
+    order, allowed = texts_in(data.get("nodes_executed")), settings.get("allow_reentrant_nodes")
+    seen: dict[str, int] = {}
+    for index, name in enumerate(order):
+        if name in seen and name not in texts_in(allowed):
+            cycles.append(order[seen[name] : index + 1])
+        seen[name] = index
+    answers = table_in(data.get("structured_outputs")).items()
+    names = [name for name, row in answers if table_in(row).get("schema_valid") is False]
+    wrong = [f"the answer of {name} does not fit its schema" for name in names]
     strict = settings.get("strict_tool_errors") is True
     # For each category: its fact, what breaks its rule, and what is only odd.
     rules: dict[str, tuple[str, list[str], list[str]]] = {
@@ -158,7 +168,7 @@ def invariants(run: Run, value: Value, config: Value) -> Table:
         "routing": ("routing_integrity", *_routing(data)),
         "cycles": ("cycle_detection", [f"{c[0]} ran more than once" for c in cycles], []),
         "tool_errors": ("tool_integrity", *_tools(data, strict=strict)),
-        "schema": ("schema_compliance", _schemas(data), []),
+        "schema": ("schema_compliance", wrong, []),
         "depth": ("depth_compliance", _depths(data, settings.get("max_depth")), []),
     }
     facts: Table = {
@@ -208,18 +218,6 @@ def _routing(data: Table) -> tuple[list[str], list[str]]:
     return broken, odd
 
 
-def _cycles(data: Table, allowed: list[str]) -> list[list[str]]:
-    """Returns the stretches between an agent and its next run."""
-    order = texts_in(data.get("nodes_executed"))
-    seen: dict[str, int] = {}
-    found: list[list[str]] = []
-    for index, name in enumerate(order):
-        if name in seen and name not in allowed:
-            found.append(order[seen[name] : index + 1])
-        seen[name] = index
-    return found
-
-
 def _tools(data: Table, *, strict: bool) -> tuple[list[str], list[str]]:
     broken: list[str] = []
     odd: list[str] = []
@@ -231,12 +229,6 @@ def _tools(data: Table, *, strict: bool) -> tuple[list[str], list[str]]:
         elif strict and status in ("error", "warning"):
             odd.append(f"{name} ended with {status}")
     return broken, odd
-
-
-def _schemas(data: Table) -> list[str]:
-    rows = table_in(data.get("structured_outputs")).items()
-    wrong = [name for name, row in rows if table_in(row).get("schema_valid") is False]
-    return [f"the answer of {name} does not fit its schema" for name in wrong]
 
 
 def _depths(data: Table, most: Value) -> list[str]:

@@ -105,7 +105,12 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
         except LanguageError:
             continue
         for name in names:
-            agent = _agent_read(use, name, run)
+            # The agent whose result is read, or "" if that is unknown.
+            first = name.path[0] if name.name == OUTPUTS and name.path else None
+            agent = first if isinstance(first, str) and first not in (*_METHODS, PAST) else ""
+            if _is_function(use, name) and agent not in run:
+                # The functions take 'agent.member', too.
+                agent = agent.partition(".")[0]
             if agent in context.chosen:
                 # Whether it runs before this is known only when a path is chosen.
                 continue
@@ -125,15 +130,6 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
 
 def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
     return context.places.span(use.expression, offset, len(text)) or context.places.node(use.path)
-
-
-def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:
-    """Returns the agent whose result is read, or "" if that is unknown."""
-    agent = name.path[0] if name.name == OUTPUTS and name.path else None
-    if not isinstance(agent, str) or agent in _METHODS or agent == PAST:
-        return ""
-    # The functions take 'agent.member', too.
-    return agent.partition(".")[0] if _is_function(use, name) and agent not in run else agent
 
 
 def _is_function(use: Use, name: NameUse) -> bool:

@@ -111,12 +111,11 @@ def read_fields(context: FileContext, value: Value | None) -> ir.Fields:
 
 
 def read_timeout(agent: Agent) -> float | None:
-    value = agent.get("timeout")
-    seconds = duration_of(value)
-    if value is None or (seconds is not None and seconds > 0):
+    seconds = duration_of(agent.get("timeout"))
+    if agent.get("timeout") is None or (seconds is not None and seconds > 0):
         return seconds
     advice = "write a number of seconds, as in timeout: 60"
-    agent.context.report("W007", "'timeout' must be a time above 0", value.span, help=advice)
+    agent.report("W007", "'timeout' must be a time above 0", "timeout", advice=advice)
     return None
 
 
@@ -294,10 +293,6 @@ def amend(name: str, namespace: str, change: str, given: ir.Fields) -> ir.Task:
     return ir.Task(name=name, kind="memory", inputs=ir.Fields(inputs))
 
 
-def read_failing(agent: Agent, _: Section) -> ir.Node:
-    return ir.Compute(name=agent.id, value=computed("orka_fail", literal(agent.id)))
-
-
 def read_invariants(agent: Agent, _: Section) -> ir.Node:
     """Reads a check of the run's history by rules alone."""
     config: dict[str, object] = {
@@ -306,9 +301,7 @@ def read_invariants(agent: Agent, _: Section) -> ir.Node:
         "strict_tool_errors": is_true(agent.get("strict_tool_errors")),
     }
     given = agent.get("execution_data")
-    data: ir.Value | None = read_prompt(agent, "prompt")
-    if given is not None:
-        data = read_value(agent.context, given)
+    data = read_prompt(agent, "prompt") if given is None else read_value(agent.context, given)
     part = ir.Compute(name="execution_data", value=data or ir.Constant(None))
     checked = computed("orka_invariants", "execution_data", literal(config))
     warns = computed("orka_unchecked", "execution_data", literal(agent.id))
