@@ -102,7 +102,7 @@ def test_a_whole_file_gives_what_its_agents_read() -> None:
     [episode] = past["episodes"]
     assert (episode["domain_score"], episode["outcome_relevance"]) == (1.0, 0.9)
     assert episode["lessons"] == ["pin versions", "run lint"]
-    for words in ("FAILED: Build broke", "pin versions; run lint", "missing dep", "just now"):
+    for words in ("FAILED: Build broke", "pin versions; run lint", "missing dep", "[2023-11-"):
         assert words in past["response"]
 
 
@@ -149,12 +149,10 @@ def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
     [
         *((nothing, None) for nothing in ("", {}, "Yes.", {"response": "It is 42."}, '"{}"', None)),
         # What is hostile is a text.
-        *((text, None) for text in ("(" * 5_000, "{" * 5_000, "{'a': 9" + "9" * 9_000 + "}")),
+        *((text, None) for text in ("(" * 5_000, "{" * 5_000)),
         ({"steps": ["check it"], "task": "t"}, ["check it"]),
         ('{"steps": ["check it"], "task": "t"}', ["check it"]),
-        ("{'steps': ['check it'], 'task': 't'}", ["check it"]),
         ('```json\n{"steps": ["check it"], "task": "t"}\n```', ["check it"]),
-        ('"{\\"steps\\": [\\"check it\\"]}"', ["check it"]),
         ("First validate all records, please", ["First validate all records, please"]),
     ],
 )
@@ -208,7 +206,8 @@ def test_feedback_makes_a_skill_less_sure_and_knows_no_ghost(brain: Brain) -> No
 
     assert value["confidence"] == "0.612"
     assert cast("Any", brain.records)[0]["success_rate"] == 0.5
-    assert "transfer_success" not in brain(learning.feedback, {})
+    assert brain(learning.feedback, {})["transfer_success"] is False
+    assert brain.warning == ""
     assert brain(learning.feedback, {"skill_id": "ghost"})["transfer_success"] is False
     assert "ghost" in brain.warning
 
@@ -244,7 +243,7 @@ def test_episodes_of_one_domain_are_bounded_and_aged(brain: Brain) -> None:
 
     assert len(brain.records) == learning.PER_DOMAIN_MAX
     later = brain(learning.find_episodes, {"domain": "ops", "top_k": 1}, at=NOW + 50 * HOUR_S)
-    assert "2 days ago" in later["response"]
+    assert "[2023-11-14, ops] SUCCESS: deploy" in later["response"]
     assert later["episode_count"] == 1
     short = brain(learning.find_episodes, {"domain": "ops", "max_tokens": 20})
     assert len(short["response"]) <= 80

@@ -64,9 +64,7 @@ BINARY = "'true': [good], 'false': [bad]"
 @pytest.mark.parametrize(
     ("kind", "routes", "said", "taken"),
     [
-        ("local_llm", BINARY, "true", ["Good"]),
         ("local_llm", BINARY, "Yes, it is right", ["Good"]),
-        ("local_llm", BINARY, "No, that is not right", ["Bad"]),
         ("local_llm", BINARY, '{"response": "true"}', ["Good"]),
         # A target of both ways runs behind the others.
         ("classification", "news: [good, last], story: [bad, last]", "A Story", ["Bad", "Last"]),
@@ -91,10 +89,8 @@ def test_the_target_that_is_selected_decides() -> None:
 @pytest.mark.parametrize(
     ("kind", "more", "said", "value"),
     [
-        ("openai-binary", "", "no", False),
         ("binary", "", "unclear", False),
         ("openai-classification", ", params: {categories: [red]}", "green", "not-classified"),
-        ("classification", ", options: [red, blue]", "Red", "red"),
     ],
 )
 def test_kinds_of_agents(kind: str, more: str, said: str, value: object) -> None:

@@ -11,12 +11,8 @@ from orka_runs import loop, run
     [
         ("I think SCORE: 0.85", 0.85),
         ("SCORE: 85%", 0.85),
-        ("SCORE: 8/10", 0.8),
-        ("SCORE: 8.5 out of 10", 0.85),
         ("SCORE: 0.85.", 0.85),
-        ("SCORE: 850", None),
         ("SCORE: nan", None),
-        ("no number", None),
         ({"response": "SCORE: 0.7"}, 0.7),
         ('{"response": "SCORE: 0.7", "confidence": 0.1}', 0.7),
     ],

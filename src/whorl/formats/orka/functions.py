@@ -347,7 +347,7 @@ def content(run: Run, target: Value) -> str:
     text = joined(run, "\n\n", texts, "evaluation target")
     if not text.strip():
         whose = f"{target!r} has" if target else "the agents before it have"
-        raise EvaluationError(f"there is nothing to judge: {whose} given nothing")
+        raise EvaluationError(f"there is nothing to judge: {whose} no answer")
     return _fenced(run, text)
 
 
@@ -426,7 +426,7 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
     text = text.rpartition("</think>")[2].strip()
     folded = {name.lower(): targets for name, targets in table.items()}
     if not text and "" not in table and "default" not in folded:
-        raise EvaluationError("there is nothing to decide with: the agent before it gave nothing")
+        raise EvaluationError("the router cannot decide: the agent before it gave no answer")
     lowered = text.lower()
     for name in (text, lowered, lowered.strip("\"'. ")):
         if name in table or name in folded:

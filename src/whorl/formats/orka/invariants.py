@@ -225,7 +225,7 @@ def _tools(data: Table, *, strict: bool) -> tuple[list[str], list[str]]:
         name, status = call.get("node_id"), call.get("status")
         if status == "error" and call.get("error_handled") is not True:
             if call.get("execution_continued_after_error") is True:
-                broken.append(f"{name} failed, and the run went on without handling it")
+                broken.append(f"{name} failed, and the run continued without handling it")
         elif strict and status in ("error", "warning"):
             odd.append(f"{name} ended with {status}")
     return broken, odd

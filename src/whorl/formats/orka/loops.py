@@ -443,7 +443,7 @@ def read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool
             context.warn("W014", message, span, label="no group", help=advice)
         if is_score and all(compiled.search(number) is not None for number in _BARE_NUMBERS):
             message = f"{shown} matches any number, so any number can be the score"
-            advice = r"name what stands before it, as in 'QUALITY_SCORE:\s*([0-9.]+)'"
+            advice = r"name the text before it, as in 'QUALITY_SCORE:\s*([0-9.]+)'"
             context.warn("W023", message, span, label="matches any number", help=advice)
     return [scalar.text for scalar in written]
 

@@ -220,7 +220,7 @@ def _base_url(url: str, provider: str) -> str:
 
 def read_memory(agent: Agent, _: Section) -> ir.Node:
     value = agent.get("operation") if agent.type == "memory" else None
-    operation = agent.context.choice(value, ("read", "write"), "a memory cannot", "read")
+    operation = agent.context.choice(value, ("read", "write"), "a memory has no operation", "read")
     text = read_prompt(agent, "prompt") or _INPUT
     limit = number_of(agent.get("limit", "top_k"))
     entries: list[tuple[str, ir.Value]] = [
@@ -271,7 +271,9 @@ BRAIN = {
 
 def read_brain(agent: Agent, _: Section) -> ir.Node:
     """Reads an agent that keeps lessons from run to run, or finds them again."""
-    operation = agent.context.choice(agent.get("operation"), BRAIN, "a brain cannot", "learn")
+    operation = agent.context.choice(
+        agent.get("operation"), BRAIN, "a brain has no operation", "learn"
+    )
     written = scalar_of(agent.get("prompt"))
     payload: ir.Value = template("{{ get_input() }}")
     if written is not None:

@@ -141,7 +141,7 @@ def settled(run: Run, value: Value, node: Value) -> bool:
     code = item_of(value, "exitCode")
     if value is None or value is UNDEFINED or (isinstance(code, int) and code != 0):
         how = f" with exit code {code}" if isinstance(code, int) else ""
-        raise EvaluationError(f"{node!r} failed{how}; the others went on (continueOnFailure)")
+        raise EvaluationError(f"{node!r} failed{how}; the others continued (continueOnFailure)")
     return True
 
 

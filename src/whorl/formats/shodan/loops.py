@@ -110,7 +110,7 @@ def _read_until(inner: Level) -> ir.When | None:
         return ir.When(expression(f"not {called('goes_on', source)}"), "'continue' is not true")
     advice = "add continueWhile: {output: node.output, operator: ==, value: ...}, "
     advice += "or connect a continue slot"
-    message = f"loop {loop.id!r} does not say when it goes on"
+    message = f"loop {loop.id!r} has no condition to continue"
     inner.context.report("W006", message, loop.span, label="no condition", help=advice)
     return None
 
@@ -411,7 +411,7 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
         elif port.name not in (*outputs, COUNT):
             advice = suggest(port.name, outputs)
             advice = advice or "add it to outputMappings, or connect an inner output to it"
-            message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} comes from nowhere"
+            message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} has no source"
             inner.context.report("W010", message, port.span, label="no source", help=advice)
     return outputs
 

@@ -200,7 +200,7 @@ def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ..
             outputs[port.name] = ir.Constant(None)
             unfed.append(port)
     for port in unfed:
-        message = f"output {port.name[:60]!r} comes from nowhere and will be null"
+        message = f"output {port.name[:60]!r} has no source and will be null"
         advice = "connect an output of a node to it"
         level.context.warn("W023", message, port.span, label="no source", help=advice)
     # The nodes that nothing waits for; a trigger is no end.

@@ -553,7 +553,7 @@ def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
     )
     body = (reached & canvas.backward(end, start.id)) - {start.id, end}
     if not body:
-        message = f"{region} has an empty body: nothing lies between it and {end!r}"
+        message = f"{region} has an empty body: there is nothing between it and {end!r}"
         advice = f"put the nodes that are to be repeated between {start.id!r} and {end!r}"
         context.report("W005", message, start.span, label="empty body", help=advice)
     if not is_evaluated(start):
@@ -585,7 +585,7 @@ def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
             if held <= outer.body:
                 inner.parent = outer
                 break
-            message = f"{inner} lies only in part inside of {outer}"
+            message = f"{inner} is only partly inside of {outer}"
             advice = f"put all of it, with {inner.end!r}, before {outer.end!r}, or all of it "
             advice += "outside"
             span = canvas.nodes[inner.start].span
@@ -598,7 +598,7 @@ def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, regio
     """Reports edges that leave a region elsewhere than at its end."""
     for node in (node for node in canvas.nodes.values() if node.id in region.body):
         if node.type == "output":
-            message, label = f"{node} stands inside of {region}", "never reached from outside"
+            message, label = f"{node} is inside of {region}", "never reached from outside"
             advice = f"put it behind {region.end!r}"
             context.report("W005", message, node.span, label=label, help=advice)
         for edge in canvas.outgoing[node.id]:

@@ -399,7 +399,9 @@ class StudioChanges(CanvasChanges):
         leaving = [link for link in links if link[1] in inside and link[2] not in inside]
         if len({source for _, source, _ in entering}) > 1:
             advice = "merge them with a transform first"
-            self.refuse_at(CONNECTED, "more than one value comes in", nodes[0].where, advice)
+            self.refuse_at(
+                CONNECTED, "more than one edge leads into the new container", nodes[0].where, advice
+            )
         for index, _, target in entering:
             self._add_edge(opening, target, self._turn(index, "target", opening))
         for index, source, _ in leaving:

@@ -174,8 +174,7 @@ def read_llm(node: NodeReader) -> list[ir.Node]:
     else:
         # The incoming value at `prompt` wins over the text of the node.
         prompt = incoming["prompt"]
-        message = f"the prompt of {node.id!r} is not used: another one comes in at the handle "
-        message += "'prompt'"
+        message = f"the prompt of {node.id!r} is not used: the handle 'prompt' gives another one"
         advice = "connect the handle 'input' and write {{input}} where it belongs, or remove one"
         node.context.warn("W023", message, written.span, label="not used", help=advice)
     if "context" in incoming:

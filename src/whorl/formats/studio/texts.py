@@ -194,7 +194,7 @@ class NodeReader(Fields):
             message += " has no meaning here"
             advice = self._advice(content, stays=stays)
         else:
-            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
+            message += f": {lacking[0]} has no {lacking[1][:60]!r}"
             advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))
         self._tell("W005", message, place.span, advice, stays=stays)
         return source

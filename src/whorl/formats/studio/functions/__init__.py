@@ -302,7 +302,7 @@ def fields(run: Run, value: Value, extra: _Extra, named: _Named) -> Value:
 def merged(run: Run, first: Value, second: Value) -> Value:
     """Merges two objects; the second counts for fields that both have."""
     if second is not None and not isinstance(second, dict):
-        raise EvaluationError(f"headers come in as an object, not {kind_of(second)}")
+        raise EvaluationError(f"incoming headers must be an object, not {kind_of(second)}")
     united = _object(first) | _object(second)
     run.check_items(len(united), "merged")
     return united
@@ -380,7 +380,7 @@ def items_of(run: Run, value: Value, node: Value) -> Value:
     if len(lists) == 1:
         return lists[0]
     if not isinstance(value, list):
-        raise EvaluationError(f"{node!r} goes through a list, and its input is {kind_of(value)}")
+        raise EvaluationError(f"{node!r} needs a list, but its input is {kind_of(value)}")
     return value
 
 

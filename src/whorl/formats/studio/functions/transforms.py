@@ -66,7 +66,7 @@ def read_path(source: str) -> tuple[Step, ...]:
         match = _STEP.match(source, at)
         if match is None:
             advice = "a path looks like $.items[0].name or $.items[*].name"
-            raise LanguageError(f"the path {source[:60]!r} has no meaning from here", at, advice)
+            raise LanguageError(f"the path {source[:60]!r} cannot be read from here", at, advice)
         steps.append(_step(match))
         at = match.end()
         if len(steps) > STEPS_MAX:
