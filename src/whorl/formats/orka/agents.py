@@ -232,23 +232,19 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
         advice = UNSUPPORTED.get(agent.type) or did_you_mean(agent.type, FIELDS) or types
         context.report("W009", message, kind.span, label="not supported", help=advice)
     else:
-        _check_fields(agent, owner)
+        # An unknown field of a loop is an error, of another agent a warning.
+        names = FIELDS[agent.type].union(_IGNORED)
+        is_loop = agent.type == "loop"
+        named = f"loop {agent.id[:60]!r}" if is_loop else owner
+        context.check_fields(agent.fields, names, named, warns=not is_loop)
+        names |= {*_SEARCHING} if agent.type == "memory" else set()
+        for holder in holders:
+            context.check_fields(holder, names, owner, warns=True)
     if agent_id in RESERVED:
         message = f"no agent can be called {agent_id!r}: templates have another meaning for it"
         advice = f"choose another id, such as {agent_id + '_agent'!r}"
         context.report("W012", message, name.span, help=advice)
     return agent
-
-
-def _check_fields(agent: Agent, owner: str) -> None:
-    """Reports an unknown field of a loop as an error, and warns of one of another agent."""
-    names = FIELDS[agent.type].union(_IGNORED)
-    is_loop = agent.type == "loop"
-    named = f"loop {agent.id[:60]!r}" if is_loop else owner
-    agent.context.check_fields(agent.fields, names, named, warns=not is_loop)
-    inner = names.union(_SEARCHING) if agent.type == "memory" else names
-    for holder in agent.holders:
-        agent.context.check_fields(holder, inner, owner, warns=True)
 
 
 def check_required(agent: Agent) -> None:

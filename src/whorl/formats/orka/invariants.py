@@ -161,6 +161,12 @@ def invariants(run: Run, value: Value, config: Value) -> Table:
     answers = table_in(data.get("structured_outputs")).items()
     names = [name for name, row in answers if table_in(row).get("schema_valid") is False]
     wrong = [f"the answer of {name} does not fit its schema" for name in names]
+    deep, most = list[str](), settings.get("max_depth")
+    if isinstance(most, int | float):
+        deep += [f"{len(order)} agents ran, more than {most:g}"] if len(order) > most else []
+        paths = [texts_in(row.get("path")) for row in tables_in(data.get("graphscout_candidates"))]
+        long = (" -> ".join(path) for path in paths if len(path) > most)
+        deep += [f"the path {path} has more than {most:g} agents" for path in long]
     strict = settings.get("strict_tool_errors") is True
     # For each category: its fact, what breaks its rule, and what is only odd.
     rules: dict[str, tuple[str, list[str], list[str]]] = {
@@ -169,7 +175,7 @@ def invariants(run: Run, value: Value, config: Value) -> Table:
         "cycles": ("cycle_detection", [f"{c[0]} ran more than once" for c in cycles], []),
         "tool_errors": ("tool_integrity", *_tools(data, strict=strict)),
         "schema": ("schema_compliance", wrong, []),
-        "depth": ("depth_compliance", _depths(data, settings.get("max_depth")), []),
+        "depth": ("depth_compliance", deep, []),
     }
     facts: Table = {
         name: {"status": "FAIL" if broken or odd else "PASS", "violations": [*broken, *odd]}
@@ -229,15 +235,3 @@ def _tools(data: Table, *, strict: bool) -> tuple[list[str], list[str]]:
         elif strict and status in ("error", "warning"):
             odd.append(f"{name} ended with {status}")
     return broken, odd
-
-
-def _depths(data: Table, most: Value) -> list[str]:
-    if not isinstance(most, int | float):
-        return []
-    count = len(texts_in(data.get("nodes_executed")))
-    found = [f"{count} agents ran, more than {most:g}"] if count > most else []
-    for row in tables_in(data.get("graphscout_candidates")):
-        path = texts_in(row.get("path"))
-        if len(path) > most:
-            found.append(f"the path {' -> '.join(path)} has more than {most:g} agents")
-    return found

@@ -21,14 +21,7 @@ from whorl.formats.orka.agents import (
     scalars_of,
     texts_within,
 )
-from whorl.formats.orka.scoring import (
-    CONTEXTS,
-    PRESETS,
-    parse_path,
-    paths_of,
-    search_pattern,
-    weights_of,
-)
+from whorl.formats.orka.scoring import CONTEXTS, PRESETS, paths_of, search_pattern, weights_of
 from whorl.formats.orka.tasks import ask, computed, is_template, literal, template
 from whorl.language import Json, LanguageError
 from whorl.lazily import dataclass
@@ -221,6 +214,12 @@ _KINDS = {
     **dict.fromkeys(("nested_path", "path"), "nested_path"),
 }
 _PATHS = ("json_path", "path", "key")
+_STEP = re.compile(
+    r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
+    r"""|\[(?P<index>-?\d{1,6})\]"""
+    r"""|\[\s*(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)")\s*\]"""
+)
+_PATH_HELP = "write members with dots and positions in brackets, as in $.eval.scores[0]"
 # Numbers that no author means when they are read alone.
 _BARE_NUMBERS = ("7", "42", "3.5")
 _VALIDATORS = ("loop_validator", "plan_validator")
@@ -376,7 +375,21 @@ def _read_criteria(loop: Agent, inner: Section, scoring: Scoring) -> None:
         preset, changed = validator.get("scoring_preset"), validator.get("custom_weights")
     usual = "graphscout" if validator is None else criteria_of(validator, "")
     scoring.context = wanted or usual
-    weights = _changed_weights(context, changed, scoring.context)
+    paths = paths_of(scoring.context)
+    weights: dict[str, float] = {}
+    for entry in changed if isinstance(changed, Mapping) else ():
+        number = number_of(entry.value)
+        if entry.name not in paths:
+            message = (
+                f"there is no criterion {entry.name[:80]!r} in the context {scoring.context!r}"
+            )
+            advice = did_you_mean(entry.name, paths) or f"criteria: {', '.join(paths)}"
+            context.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
+        elif number is None or number < 0:
+            message = f"the weight of {entry.name!r} must be a number of at least 0"
+            context.report("W007", message, entry.value.span, help="write a number such as 0.25")
+        else:
+            weights[entry.name] = float(number)
     scoring.weights = weights_of(scoring.context, preset_of(context, preset), weights)
 
 
@@ -419,12 +432,21 @@ def _read_path(context: FileContext, written: Value) -> list[Json]:
         advice = "write a path such as $.eval.score"
         context.report("W007", "the place of a score must be a text", written.span, help=advice)
         return []
-    try:
-        return [*parse_path(written.text)]
-    except LanguageError as fault:
-        at = written.locate(min(fault.offset or 0, max(0, len(written.text) - 1)))
-        context.report("W007", fault.message, at, label="here", help=fault.help)
-        return []
+    text, at = written.text, 1 if written.text.startswith("$") else 0
+    steps: list[Json] = []
+    while at < len(text):
+        step = _STEP.match(text, at)
+        if step is None or (at > 0 and text[at] not in ".["):
+            message = f"{text[:60]!r} is not a path to a value"
+            context.report("W007", message, written.locate(at), label="here", help=_PATH_HELP)
+            return []
+        index, name = step["index"], step["name"] or step["single"] or step["double"]
+        steps.append(name if index is None else int(index))
+        at = step.end()
+    if not steps:
+        message = f"{text[:60]!r} does not name a value"
+        context.report("W007", message, written.locate(0), label="here", help=_PATH_HELP)
+    return steps
 
 
 def read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool) -> list[Json]:
@@ -446,24 +468,6 @@ def read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool
             advice = r"name the text before it, as in 'QUALITY_SCORE:\s*([0-9.]+)'"
             context.warn("W023", message, span, label="matches any number", help=advice)
     return [scalar.text for scalar in written]
-
-
-def _changed_weights(context: FileContext, value: Value | None, criteria: str) -> dict[str, float]:
-    """Returns `custom_weights`: numbers by `dimension.criterion`; reports others."""
-    paths = paths_of(criteria)
-    weights: dict[str, float] = {}
-    for entry in value if isinstance(value, Mapping) else ():
-        number = number_of(entry.value)
-        if entry.name not in paths:
-            message = f"there is no criterion {entry.name[:80]!r} in the context {criteria!r}"
-            advice = did_you_mean(entry.name, paths) or f"criteria: {', '.join(paths)}"
-            context.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
-        elif number is None or number < 0:
-            message = f"the weight of {entry.name!r} must be a number of at least 0"
-            context.report("W007", message, entry.value.span, help="write a number such as 0.25")
-        else:
-            weights[entry.name] = float(number)
-    return weights
 
 
 # Agents that judge the work of others: a model answers fixed criteria with true or false.

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from itertools import combinations, islice, product
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.formats.orka import outputs
 from whorl.formats.orka.outputs import table_in, tables_in, text_of, texts_in
@@ -36,12 +36,6 @@ _WORDED = re.compile(
 _TOKEN = re.compile(r"\w+")
 # A look-ahead at the very end of a pattern.
 _AHEAD = re.compile(r"(?<!\\)\(\?=((?:[^()\\]|\\.|\([^()]*+\))*+)\)\Z", re.DOTALL)
-_STEP = re.compile(
-    r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
-    r"""|\[(?P<index>-?\d{1,6})\]"""
-    r"""|\[\s*(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)")\s*\]"""
-)
-_HELP = "write members with dots and positions in brackets, as in $.eval.scores[0]"
 _LESSON_MAX = 200
 _LESSONS_MAX = 50
 
@@ -119,7 +113,7 @@ def _by_criteria(results: Table, settings: Table) -> Scored | None:
     weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
     for name in reversed(results) if weights else ():
         result = results[name]
-        if is_validation(result) and "error" in result:
+        if isinstance(result, dict) and {"boolean_evaluations", "error"} <= result.keys():
             # Its model answered none of the criteria: the score means nothing.
             continue
         answers = answered(result, list(weights))
@@ -232,22 +226,6 @@ def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
     """
     source = _AHEAD.sub(r"(?:\1)", source)
     return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
-
-
-def parse_path(text: str) -> list[str | int]:
-    """Returns the steps of a path; raises LanguageError with the offset of the mistake."""
-    at = 1 if text.startswith("$") else 0
-    steps: list[str | int] = []
-    while at < len(text):
-        step = _STEP.match(text, at)
-        if step is None or (at > 0 and text[at] not in ".["):
-            raise LanguageError(f"{text[:60]!r} is not a path to a value", at, _HELP)
-        index, name = step["index"], step["name"] or step["single"] or step["double"]
-        steps.append(name if index is None else int(index))
-        at = step.end()
-    if not steps:
-        raise LanguageError(f"{text[:60]!r} does not name a value", 0, _HELP)
-    return steps
 
 
 def value_at(value: Value, steps: list[Value]) -> Value:
@@ -411,7 +389,3 @@ def validation(run: Run, answer: Value, context: Value) -> Table:
     if not answers:
         result["error"] = "the answer names none of the criteria"
     return result
-
-
-def is_validation(value: Value) -> TypeGuard[Table]:
-    return isinstance(value, dict) and "boolean_evaluations" in value

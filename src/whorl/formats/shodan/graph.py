@@ -140,33 +140,27 @@ def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
             context.report("W006", message, item.span, label="this port")
         return None
     default, indexed = item.get("default"), _INDEXED.fullmatch(name)
+    extract: dict[str, Json] | None = None
+    written, owner = object_of(item, "extract"), f"'extract' of {node!r}"
+    if written is not None and check_part(context, written, "extract", owner):
+        kind, source = word_of(context, written, "type", _EXTRACTS, "full"), written.get("pattern")
+        extract = {"type": kind, "pattern": text_of(source)}
+        try:
+            pattern(text_of(source) if kind == "regex" else "")
+        except LanguageError as fault:
+            span = span_of(written, "pattern")
+            context.report("W014", str(fault), span, label="this pattern", help=fault.help)
     return PortSpec(
         name,
         word_of(context, item, "type", TYPES, "any"),
         required=flag_of(item, "required"),
         default=None if default is None else plain(default),
         description=text_of(item.get("description")),
-        extract=_read_extract(context, item, node),
+        extract=extract,
         parent=text_of(item.get("arrayParent")) or (indexed[1] if indexed else ""),
         index=int(indexed[2]) if indexed else 0,
         span=span_of(item, "name"),
     )
-
-
-def _read_extract(context: Findings, item: Mapping, node: str) -> dict[str, Json] | None:
-    written = object_of(item, "extract")
-    if written is None or not check_part(context, written, "extract", f"'extract' of {node!r}"):
-        return None
-    kind = word_of(context, written, "type", _EXTRACTS, "full")
-    source = text_of(written.get("pattern"))
-    if kind == "regex":
-        try:
-            pattern(source)
-        except LanguageError as fault:
-            span = span_of(written, "pattern")
-            context.report("W014", str(fault), span, label="this pattern", help=fault.help)
-            return None
-    return {"type": kind, "pattern": source}
 
 
 NODES_MAX = 2_000

@@ -185,6 +185,13 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
     inner.inputs = dict.fromkeys(inputs, inner.held)
     inner.index = inner.claim("index")
     read_mappings(inner)
+    body, count = build(inner), "(it | length)"
+    entries: list[tuple[str, ir.Value]] = []
+    for target, (take, source) in loop_outputs(inner, count, "all").items():
+        if source != count:
+            arguments = source.removeprefix("port(").removesuffix(")")
+            source = f"gathered(it, {arguments}, {quoted(take)})"
+        entries.append((target, expression(source)))
     written, at_once = scalar_of(options.get("parallel")), 1
     if written is not None and isinstance(written.value, bool):
         at_once = PARALLEL_MAX if written.value else 1
@@ -193,27 +200,16 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
     each = ir.ForEach(
         name=node.id,
         items=expression(called("dig", given(inner.held), quoted(items))),
-        body=build(inner),
+        body=body,
         item_name=inner.item[1],
         index_name=inner.index,
         concurrency=at_once,
         on_item_failure="halt",
-        shape=_gathered(inner),
+        shape=ir.Fields((*entries, (COUNT, expression(count)))),
         words={"ports": _port_names(node)},
     )
     held = ir.Fields(tuple((name, expression(source)) for name, source in inputs.items()))
     return [ir.Compute(name=inner.held, value=held), each]
-
-
-def _gathered(inner: Level) -> ir.Fields:
-    count = "(it | length)"
-    entries: list[tuple[str, ir.Value]] = []
-    for target, (take, source) in loop_outputs(inner, count, "all").items():
-        if source != count:
-            arguments = source.removeprefix("port(").removesuffix(")")
-            source = f"gathered(it, {arguments}, {quoted(take)})"
-        entries.append((target, expression(source)))
-    return ir.Fields((*entries, (COUNT, expression(count))))
 
 
 # What iterations of a loop are given and give: its inputs, mapped values, slots and outputs.

@@ -317,8 +317,13 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
     prompt, session = _prompt(level, node), level.own(node, SESSION) or "none"
     program, answer = AGENTS.get(runner), "it"
     if program is not None:
-        if program == "gemini":
-            _check_session(level, node, runner)
+        ends = {(edge.source, edge.out[1]) for edge in level.graph.edges}
+        ends |= {(edge.target, edge.into[1]) for edge in level.graph.edges}
+        if program == "gemini" and (node.id, SESSION) in ends.union(level.mappings, level.previous):
+            message = f"agent {node.id!r} continues a session, but runner {runner!r} cannot"
+            advice = "use claude-code, codex or openai, or leave sessionId unconnected"
+            span = span_of(node.fields, "runner")
+            level.context.report("W022", message, span, label="keeps no sessions", help=advice)
         inputs: dict[str, ir.Value] = {
             "agent": ir.Constant(program),
             "prompt": expression(prompt),
@@ -380,18 +385,6 @@ def _schema(level: Level, node: GraphNode) -> Json:
     if schema is None:
         level.fields(node).wrong("outputSchema", "a text with a JSON Schema")
     return schema  # type: ignore[return-value]
-
-
-def _check_session(level: Level, node: GraphNode, runner: str) -> None:
-    """Reports a session of a runner that cannot continue sessions."""
-    ends = [(edge.source, edge.out[1]) for edge in level.graph.edges]
-    ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
-    ends += [*level.mappings, *level.previous]
-    if (node.id, SESSION) in ends:
-        message = f"agent {node.id!r} continues a session, but runner {runner!r} cannot"
-        advice = "use claude-code, codex or openai, or leave sessionId unconnected"
-        span = span_of(node.fields, "runner")
-        level.context.report("W007", message, span, label="keeps no sessions", help=advice)
 
 
 NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {

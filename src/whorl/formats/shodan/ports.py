@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
-from whorl.formats.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
+from whorl.formats.shodan.graph import COUNT, GraphNode, PortSpec, check_part, items_of
 from whorl.formats.shodan.levels import GraphContext, Level, Reference
 from whorl.ir.checks.scopes import suggest
 
@@ -82,20 +82,16 @@ def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
             level = homes.get((id(graph), node.id if is_inside else node.holder))
             if level is None or span is None:
                 continue
-            kind = _kind(handle, is_inside=is_inside, is_source=is_source)
+            # The kind of port of a handle at that end of an edge.
+            wanted = "input" if is_inside == is_source else "output"
+            kind = wanted if is_source or handle[0] == wanted else "handle"
+            if handle[0] == "dock":
+                usual = "iteration" if is_source else "continue"
+                is_fed_back = handle[2] in ("prev", "current")
+                kind = f"{'feedback' if is_fed_back else usual} slot"
             # Editors write the usual handle out, too, where only the order counts.
             severity: Severity = "warning" if handle == ("input", "input", "") else "error"
             yield Reference(level, node, kind, handle[1], span, severity)
-
-
-def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
-    """Returns the kind of port of a handle at that end of an edge."""
-    kind, _, side = handle
-    if kind == "dock":
-        usual = "iteration" if is_source else "continue"
-        return f"{'feedback' if side in ('prev', 'current') else usual} slot"
-    wanted = "input" if is_inside == is_source else "output"
-    return wanted if is_source or kind == wanted else "handle"
 
 
 def _names(level: Level, node: GraphNode, kind: str) -> Names:

@@ -60,21 +60,17 @@ def draw(document: Document) -> Sketch:
         regions = Regions() if canvas.circle() else find_regions(context, canvas)
     except InvalidWorkflow:
         return Sketch()
-    paths = _paths(canvas, regions)
+
+    def path(name: str) -> str:
+        """Returns the path of a node: below the loop that it is in."""
+        around = regions.around.get(name)
+        return joined(path(around.start) if around is not None else "", name)
+
+    paths = {name: path(name) for name in canvas.nodes}
     shown = _nodes(nodes, canvas, regions, paths)
     back = {id(edge) for edge in feedback}
     edges = _edges(at(document.root, "edges"), [*canvas.edges, *feedback], paths, back)
     return Sketch(tuple(shown), tuple(edges))
-
-
-def _paths(canvas: Canvas, regions: Regions) -> dict[str, str]:
-    """Returns the path of each node: below the loop that it is in."""
-
-    def path(name: str) -> str:
-        around = regions.around.get(name)
-        return joined(path(around.start) if around is not None else "", name)
-
-    return {name: path(name) for name in canvas.nodes}
 
 
 def _nodes(

@@ -96,8 +96,11 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
     label = _LABEL.match(words)
     spans = _spans(words, names)
     if spans and not words[label.end() if label else 0 : spans[0][1]].strip(_AROUND):
-        name, _, end = spans[0]
-        if _is_taken_back(text.lstrip(_AROUND), spans):
+        # The first name may be denied, asked, conditional, or the first one of a list.
+        (name, _, end), bare = spans[0], text.lstrip(_AROUND)
+        second = next((start for other, start, _ in spans if other != name), None)
+        is_listed = second is not None and _LISTED.fullmatch(bare, end, second) is not None
+        if is_listed or _TAKEN_BACK.match(bare, end):
             return None
         return name, words if label else words[end:].strip(_AROUND[:-1])
     is_meant = len({name for name, _, _ in spans}) == 1 and _is_stated(text, spans[0][0])
@@ -111,15 +114,6 @@ def _unwrapped(text: str) -> str:
         text = text.rpartition("</think>")[2].strip()
     inside = text.removeprefix("<answer>").removesuffix("</answer>")
     return text if "<" in inside else inside
-
-
-def _is_taken_back(text: str, spans: list[tuple[str, int, int]]) -> bool:
-    """Returns whether the first name is denied, a question, conditional, or the first of a list."""
-    name, _, end = spans[0]
-    if _TAKEN_BACK.match(text, end):
-        return True
-    second = next((start for other, start, _ in spans if other != name), None)
-    return second is not None and _LISTED.fullmatch(text, end, second) is not None
 
 
 def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
