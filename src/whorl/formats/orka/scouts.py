@@ -109,9 +109,17 @@ def _paths(agents: dict[str, Table], table: Table) -> Iterator[list[str]]:
 def _candidate(
     path: list[str], agents: dict[str, Table], question: str, table: Table, safety: float
 ) -> Table:
-    is_within = len(path) <= number_in(table["max_depth"])
-    is_terminal = is_within and bool(agents[path[-1]].get("terminal"))
-    parts = _parts(path, question)
+    length, words = len(path), set(_WORD.findall(question.lower()))
+    # How many words of the agents' names the question has.
+    named = {part for name in path for part in name.lower().split("_") if part}
+    overlap = 0.3 + 0.7 * len(words & named) / len(named) if named else 0.3
+    parts = {
+        "llm": 0.5,
+        "heuristics": round(0.3 * 0.9 + 0.3 * 0.7 + 0.2 * overlap + 0.2 * 0.9, 4),
+        "prior": _PRIORS.get(length, max(0.1, 0.7 - 0.1 * (length - 4))),
+        "cost": round(max(0.0, 1 - length * _AGENT_COST / 0.10), 4),
+        "latency": round(max(0.0, 1 - length * _AGENT_MS / 10_000), 4),
+    }
     rated = [*parts.values(), safety]
     mean = sum(rated) / len(rated)
     spread = sum((part - mean) ** 2 for part in rated) / len(rated)
@@ -124,34 +132,12 @@ def _candidate(
     return {
         "node_id": path[0],
         "path": path,
-        "depth": len(path),
         "score": round(score, 4),
         "score_components": parts,
         "confidence": round(mean - min(0.3, spread), 3),
-        "estimated_cost": round(len(path) * _AGENT_COST, 6),
-        "estimated_latency": len(path) * _AGENT_MS,
-        "safety_score": round(safety, 4),
-        "terminal": is_terminal,
+        "terminal": length <= number_in(table["max_depth"])
+        and bool(agents[path[-1]].get("terminal")),
     }
-
-
-def _parts(path: list[str], question: str) -> dict[str, float]:
-    length = len(path)
-    heuristics = 0.3 * 0.9 + 0.3 * 0.7 + 0.2 * _overlap(path, question) + 0.2 * 0.9
-    return {
-        "llm": 0.5,
-        "heuristics": round(heuristics, 4),
-        "prior": _PRIORS.get(length, max(0.1, 0.7 - 0.1 * (length - 4))),
-        "cost": round(max(0.0, 1 - length * _AGENT_COST / 0.10), 4),
-        "latency": round(max(0.0, 1 - length * _AGENT_MS / 10_000), 4),
-    }
-
-
-def _overlap(path: list[str], question: str) -> float:
-    """Returns how many words of the agents' names the question has."""
-    words = set(_WORD.findall(question.lower()))
-    names = {part for name in path for part in name.lower().split("_") if part}
-    return 0.3 + 0.7 * len(words & names) / len(names) if names else 0.3
 
 
 def asked(run: Run, question: Value, found: Value, settings: Value) -> str:
