@@ -54,17 +54,19 @@ def test_case_runs_as_it_says_on_every_runtime(case: Case, tmp_path: Path) -> No
 @pytest.mark.parametrize("case", _marked(REFUSED))
 def test_file_is_refused_with_these_diagnostics(case: Case) -> None:
     found = sorted(
-        (d.span.line if d.span else 0, d.span.column if d.span else 0, d.code, d.message)
+        (d.span.line if d.span else 0, d.span.column if d.span else 0, d.code, d.message, d.help)
         for d in diagnostics_of(case)
     )
-    actual = [f"{code} {line}:{column} {message}" for line, column, code, message in found]
+    actual = [f"{code} {row}:{column} {message}" for row, column, code, message, _ in found]
     expected = case.blocks["diagnostics"]
 
     assert len(expected) == len(actual), actual
-    for wanted, told in zip(expected, actual, strict=True):
+    for wanted, told, (*_, advice) in zip(expected, actual, found, strict=True):
         code, place, text = wanted.split(" ", 2)
+        text, _, wanted_help = text.partition(" => ")
         assert told.startswith(f"{code} {place} "), actual
         assert text in told, actual
+        assert wanted_help in advice, advice
 
 
 def test_every_case_says_what_must_come_of_it() -> None:

@@ -15,7 +15,8 @@ A case begins with a heading and holds fenced blocks:
                           interrupted, the address of a call during which the process ends;
                           slice_s, how long each slice takes; cpu_max_s, how long all may
     outcome               what must come of it (see `expecting.py`)
-    diagnostics           instead: `CODE LINE:COLUMN text` for each mistake in the file
+    diagnostics           instead: `CODE LINE:COLUMN text` for each mistake in the file, and
+                          ` => ` before a part of its help
 """
 
 from __future__ import annotations

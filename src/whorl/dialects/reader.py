@@ -65,7 +65,6 @@ class Reader(Protocol):
     """
 
     name: str
-    looks_for: str
     joined: frozenset[str] | None
 
     def claims(self, document: Document) -> bool:
@@ -196,7 +195,7 @@ class _Library:
                 self._readers[name] = make()
             if self._readers[name].claims(document):
                 return self._readers[name]
-        raise InvalidWorkflow([_unknown(document, list(self._readers.values()))])
+        raise InvalidWorkflow([_unknown(document)])
 
 
 class Files:
@@ -280,7 +279,9 @@ def parse(
 ) -> Document:
     """Reads YAML or JSON, told apart by the file's name or else by its beginning."""
     if what := next((words for end, words in _OTHER_ENDINGS.items() if file.endswith(end)), None):
-        raise InvalidWorkflow([Diagnostic("W018", f"this is {what[0]}, no workflow", help=what[1])])
+        raise InvalidWorkflow(
+            [Diagnostic("W018", f"this is {what[0]}, not a workflow", help=what[1])]
+        )
     is_json = file.endswith(".json")
     if not file.endswith((".json", ".yaml", ".yml")):
         is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
@@ -292,22 +293,21 @@ def parse(
     return read_yaml(text, file, repeated=repeated, joined=joined or frozenset())
 
 
-def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
+def _unknown(document: Document) -> Diagnostic:
     keys = [entry.name for entry in document.root] if isinstance(document.root, Mapping) else []
-    looked_for = "; ".join(f"{reader.name}: {reader.looks_for}" for reader in readers)
     meant = next((key for key in keys if did_you_mean(key, ["whorl"])), None)
     if meant is not None:
         advice = f"did you mean 'whorl' where it says {meant!r}?"
     elif "steps" in keys:
-        advice = "add `whorl: 1` at the top"
+        advice = "add `whorl: 1` as the first line"
     else:
-        advice = "check that the file is complete, or write a new one with `whorl new`"
-    message = f"no format recognises this file; looked for {looked_for}"
+        advice = "check that the file is complete; `whorl new` writes one from a template"
+    message = "this is not a workflow file that Whorl knows; a native file begins with `whorl: 1`"
     # Some programs export a list of what they have.
     listed = document.root.items if isinstance(document.root, Sequence) else ()
     if listed and isinstance(listed[0], Mapping):
         keys = [entry.name for entry in listed[0]]
     for marks, what, instead in _OTHER_FILES:
         if marks <= set(keys):
-            message, advice = f"this is {what}, no workflow that is read here", instead
+            message, advice = f"this is {what}, not a workflow that Whorl reads", instead
     return Diagnostic("W018", message, document.root.span, "not recognised", advice)

@@ -29,7 +29,6 @@ class BalladReader:
     """Reads files with `ballad` and `verses`."""
 
     name = "ballad"
-    looks_for = "`ballad` and `verses`"
     joined: frozenset[str] | None = None
     linters: ClassVar = {"tavern": ("songs", "ballad:lint_for_taverns")}
 

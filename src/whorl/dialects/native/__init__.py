@@ -19,7 +19,6 @@ __all__ = ["NativeReader", "native_schema"]
 
 class NativeReader:
     name = "native"
-    looks_for = "the field `whorl: 1` at the top"
     joined: frozenset[str] | None = None
     reaches_all_steps = True
     editing = "whorl.wings.editor.native.changes:NativeChanges"

@@ -12,7 +12,6 @@ from whorl.dialects.native.context import Attributes, CannotWriteError, Context,
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.fields import texts_of
-from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields, Wanted
 from whorl.ir.walk import names_given, node_path
 from whorl.lazily import dataclass
@@ -244,7 +243,8 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
     usual = {kind.name: forms.Field(Text(), "") for kind in kinds_of_steps if not kind.rare}
     names = {name for kind in kinds_of_steps for name in kind.fields}
     for entry in step:
-        if nearest(entry.name, usual) and entry.name not in names:
+        word = forms.meant_field(entry.name, usual)
+        if word == "ask" or (word and entry.name not in names):
             forms.report_unknown(context, entry, usual, at)
             return
     message, advice = f"{at.owner} does not say what it does", f"give it one of {', '.join(usual)}"

@@ -112,13 +112,13 @@ class Context(ReadContext):
         if self.exact:
             return
         if name in RESERVED:
-            message = f"{what} cannot be called {name!r}: that word has a meaning of its own"
+            message = f"{name!r} is a reserved name"
             advice = f"choose another name, such as {('my_' + name)!r}"
             self.report("W012", message, key.span, label="reserved", help=advice)
         elif not re.fullmatch(NAMES[allowed], name) or len(name) > NAME_MAX:
             marks = "digits and '_'" if allowed == "plain" else "digits, '_' and '-'"
-            advice = f"a name begins with a letter, has only letters, {marks}, and is at most "
-            advice += f"{NAME_MAX} characters long"
+            advice = f"a name begins with a letter, has only the letters a to z, {marks}, and is "
+            advice += f"at most {NAME_MAX} characters long"
             message = f"{what} cannot be called {name[:40]!r}"
             self.report("W012", message, key.span, label="not a name", help=advice)
 

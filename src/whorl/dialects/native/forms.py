@@ -6,6 +6,7 @@ in the IR.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import MISSING, fields, replace
 from functools import cache
@@ -78,6 +79,10 @@ class Form:
     def take(self, context: Context, value: Any, at: Location) -> Any:
         """Returns the meaning of a value of the shape, or WRONG; None if an error was reported."""
         return self.parse(context, value)
+
+    def meant(self, text: str) -> str:
+        """Returns advice on a wrong text, if it probably stands for another one."""
+        return ""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         """Returns the meaning of a scalar, or WRONG."""
@@ -190,6 +195,9 @@ class Choice(Form):
         self.words = ("one of " if len(choices) > 1 else "") + ", ".join(choices)
         self.json = {"enum": [*choices, *others]}
 
+    def meant(self, text: str) -> str:
+        return did_you_mean(text, self.choices)
+
     def parse(self, context: Context, scalar: Scalar) -> Any:
         choices = (*self.choices, *self.others) if context.exact else self.choices
         return scalar.text if scalar.text in choices else WRONG
@@ -277,8 +285,7 @@ class OneOf(Form):
 def report_wrong(context: Context, value: Value, form: Form, at: Location) -> None:
     meant = ""
     if isinstance(value, Scalar):
-        choices = [option.choices for option in form.options() if isinstance(option, Choice)]
-        meant = did_you_mean(value.text, [word for words in choices for word in words])
+        meant = next(filter(None, (option.meant(value.text) for option in form.options())), "")
     # A limit that is a number is too small, or too large.
     limits = [option for option in form.options() if option.is_limit]
     is_number = number_of(value) is not None
@@ -642,7 +649,7 @@ def read_object(
             report_unknown(context, entry, table, at)
     missing = [name for name, field in table.items() if field.required and name not in value]
     unknown = [entry.name for entry in value if entry.name not in table] if missing else []
-    misspelt = {nearest(name, shown_names(table)) for name in unknown}
+    misspelt = {meant_field(name, table) for name in unknown}
     for name in missing:
         if name not in misspelt:
             message, label = f"{at.owner} lacks the field {name!r}", f"{name!r} is missing"
@@ -699,8 +706,44 @@ def defaults(maker: Any) -> dict[str, Any]:
 
 def report_unknown(context: Context, entry: Entry, table: FieldTable, at: Location) -> None:
     message = f"{at.owner} has no field {entry.name[:60]!r}"
-    advice = suggest(entry.name, shown_names(table))
+    word = meant_field(entry.name, table)
+    advice = f"did you mean {word!r}?" if word else suggest(entry.name, shown_names(table))
     context.report("W004", message, entry.key.span, label="unknown field", help=advice)
+
+
+# Fields of other systems and languages: spelling does not lead from them to ours.
+_FIELDS = {
+    **dict.fromkeys(("maxiterations", "maxiter", "maxloops", "iterations", "limit"), "at_most"),
+    **dict.fromkeys(("prompt", "message", "messages"), "ask"),
+}
+
+
+def meant_field(name: str, table: FieldTable) -> str | None:
+    """Returns the field that a wrong name probably stands for."""
+    shown = shown_names(table)
+    word = _FIELDS.get(name.replace("_", "").lower())
+    return word if word in shown else nearest(name, shown)
+
+
+# Types of other languages, by ours.
+_TYPES = {
+    **dict.fromkeys(("str", "char", "varchar"), "string"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("dict", "map", "struct"), "object"),
+    **dict(zip(("bool", "int", "array"), ("boolean", "integer", "list"), strict=True)),
+}
+_LIST_TYPE = re.compile(r"(?:list|array|sequence|tuple|set)?[\[<](\w*)[\]>]|(\w+)\[\]")
+
+
+def meant_type(text: str, types: abc.Collection[str], *, has_items: bool = False) -> str:
+    """Returns advice on a wrong text that probably stands for a type, or ""."""
+    written = text.strip().removesuffix("?").lower()
+    if match := _LIST_TYPE.fullmatch(written):
+        item = match[1] or match[2] or "string"
+        return f"write [{_TYPES.get(item, item)}]" if has_items else "did you mean 'list'?"
+    word = _TYPES.get(re.split(r"\W", written)[0], "")
+    word = "json" if word == "object" and word not in types else word
+    return f"did you mean {word!r}?" if word in types else did_you_mean(text, types)
 
 
 def shown_names(table: FieldTable) -> list[str]:

@@ -21,7 +21,7 @@ from whorl.dialects.native.context import (
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
 from whorl.dialects.native.table import TEMPLATE, VALUE, fields
 from whorl.dialects.reading.fields import text_of
-from whorl.errors import InvalidWorkflow, did_you_mean
+from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
@@ -114,7 +114,7 @@ def _schema(context: Context, value: Value, words: str) -> Json:
             outer: dict[str, Json] = {"type": "object", "properties": properties}
             return {**outer, "required": required, "additionalProperties": False}
     message = f"{words} must be a type, not {shown(value)}"
-    advice = did_you_mean(text_of(value), TYPES) or _FORMS
+    advice = forms.meant_type(text_of(value), TYPES, has_items=True) or _FORMS
     context.report("W007", message, value.span, label="no type", help=advice)
     return {}
 

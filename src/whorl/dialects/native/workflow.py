@@ -241,7 +241,19 @@ class Workflows(forms.MapOf):
         return {"type": "object", "additionalProperties": {"$ref": "#/$defs/workflow"}}
 
 
-_KINDS = Choice(tuple(f"{word}{mark}" for word in _ACCEPTED for mark in ("", "?")))
+class _Type(Choice):
+    """The type of an input."""
+
+    def __init__(self) -> None:
+        super().__init__(tuple(f"{word}{mark}" for word in _ACCEPTED for mark in ("", "?")))
+        self.words = "a type"
+
+    def meant(self, text: str) -> str:
+        usual = f"write one of {', '.join(_ACCEPTED)}; a ? makes the input optional"
+        return forms.meant_type(text, _ACCEPTED) or usual
+
+
+_KINDS = _Type()
 _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
 _INPUTS = forms.MapOf(
     forms.Short("type", _PORT),

@@ -37,7 +37,6 @@ class LoomReader:
     """Reads files with `actions`, and templates that hold such a definition."""
 
     name = "loom"
-    looks_for = "`actions`, `definition.actions` or a template with a workflow, in JSON"
     # Azure takes JSON with repeated keys, and the last one counts.
     joined: frozenset[str] | None = frozenset()
     editing = "whorl.formats.loom.sketch:LoomChanges"

@@ -49,7 +49,6 @@ VOCABULARY: dict[str, Json] = {
 
 class McpCliReader:
     name = "mcp-cli"
-    looks_for = 'the field `$schema: "workflow/v2.0"` at the top'
     joined: frozenset[str] | None = frozenset({"steps", "loops"})
     editing = "whorl.formats.mcp_cli.sketch:McpCliChanges"
 

@@ -413,7 +413,13 @@ def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
             time_s=duration_of(fields.get("total_timeout")),
             iteration_time_s=duration_of(fields.get("timeout_per_item")),
         ),
-        words={"fields": {"max_iterations": "max_iterations", "budget": "--budget"}},
+        words={
+            "fields": {
+                "max_iterations": "max_iterations",
+                "timeout": "total_timeout",
+                "budget": "--budget",
+            }
+        },
         on_iteration_failure=ir.IterationFailure(action, *_retries(fields)),
         facts=((NUMBER, "number"), (PREVIOUS, "previous"), (HISTORY, "history")),
         bind=(("loop", ir.Expression("jinja", "loop_state()", LIBRARY)),),

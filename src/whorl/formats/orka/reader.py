@@ -39,7 +39,6 @@ class OrkaReader:
     """Reads files with an `orchestrator` and `agents`, and bare lists of agents."""
 
     name = "orka"
-    looks_for = "the fields `orchestrator` and `agents`, or a list of agents with id and type"
     joined: frozenset[str] | None = None
     editing = "whorl.formats.orka.sketch:OrkaChanges"
 

@@ -60,7 +60,6 @@ class ShodanReader:
     """Reads graph files."""
 
     name = "shodan"
-    looks_for = "`version`, `metadata` and `nodes` whose data has a `nodeType`"
     joined: frozenset[str] | None = None
     editing = "whorl.formats.shodan.editing:ShodanChanges"
 

@@ -57,7 +57,6 @@ _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
 
 class StudioReader:
     name = "studio"
-    looks_for = "`nodes` and `edges`, with nodes of types such as llm, loop and exit"
     joined: frozenset[str] | None = None
     editing = "whorl.formats.studio.editing:StudioChanges"
 

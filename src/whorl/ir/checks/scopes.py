@@ -211,7 +211,7 @@ def _of_records(loop: nodes.Loop) -> Shape | None:
 
 _LISTED_MAX = 12
 # Comparing names costs time, and a hostile file has many of both.
-_COMPARED_MAX = 500
+COMPARED_MAX = 500
 Bound = dict[str, Shape | None]
 
 
@@ -243,7 +243,7 @@ class Subject:
 
 def suggest(name: str, choices: Iterable[str]) -> str:
     """Returns a help text: the nearest name, or the possible names."""
-    names = list(dict.fromkeys(islice(choices, _COMPARED_MAX)))
+    names = list(dict.fromkeys(islice(choices, COMPARED_MAX)))
     question = did_you_mean(name, names)
     if question or not names:
         return question

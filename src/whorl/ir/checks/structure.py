@@ -97,6 +97,8 @@ def _circle(block: nodes.Block) -> list[str]:
         node.name: [after.node for after in node.after if after.node in names]
         for node in block.nodes
     }
+    if len(waits) < len(block.nodes):
+        return []  # Two nodes of one name are reported as that.
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as fault:

@@ -46,8 +46,19 @@ _BLOCKS = frozenset(("for", "if", "macro", "call", "filter", "with", "block", "a
 _OPERANDS = frozenset(("name", "string", "integer", "float"))
 _WORD_OPERATORS = frozenset(("and", "or", "not", "in", "is", "if", "else", "elif"))
 
+# Operators of other languages, and what is written here.
+_FOREIGN = {
+    "&&": "write `and` instead of `&&`",
+    "||": "write `or` instead of `||`",
+    "!": "write `not x` instead of `!x`",
+    "=": "to compare, write `a == b`",
+    "?": "write `b if a else c` instead of `a ? b : c`",
+}
+_JOINED = "join two parts by an operator, such as `and`, `==` or `~`; write texts in quotes"
 # What Jinja2 says, and what we say.
 _PHRASES = (
+    ("'end of print statement'", "'}}'"),
+    ("'end of statement block'", "'%}'"),
     ("Encountered unknown tag", "unknown tag"),
     ("Jinja was looking for", "the parser was looking for"),
     ("You probably made a nesting mistake. Jinja is expecting this tag,", "the tag is known,"),
@@ -102,9 +113,26 @@ def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
             position += len(text)
     except TemplateSyntaxError as error:
         offset = position + bisect_right(removed, position - 1)
-        message = re.sub(r" at \d+$", "", error.message or "syntax error").rstrip(".")
-        message = message[:1].lower() + message[1:]
-        raise LanguageError(message, min(offset, len(source))) from None
+        message = re.sub(r" at \d+$", "", error.message or "syntax error")
+        raise _fault(message, source, min(offset, len(source)), is_expression=inside) from None
+
+
+def _fault(message: str, source: str, offset: int, *, is_expression: bool) -> LanguageError:
+    """Returns what Jinja2 says of a mistake in our words, with advice."""
+    for theirs, ours in _PHRASES:
+        message = message.replace(theirs, ours)
+    message = message.rstrip(".").replace(". ", "; ")
+    if is_expression and "end of template" in message:
+        message, offset = message.replace("end of template", "end of expression"), len(source)
+    start = source.rfind("{{", 0, offset + 2)
+    rest = source[start + 2 :]
+    if not is_expression and start >= 0 and "}}" not in rest.partition("{{")[0]:
+        advice = "close it; for the characters themselves, write {{ '{{' }}"
+        return LanguageError("'{{' is not closed by '}}'", start, advice)
+    mark = source[max(0, offset - 1) : offset + 1]
+    mark = mark if mark == "||" else source[offset : offset + 2]
+    advice = _FOREIGN.get(mark) or _FOREIGN.get(mark[:1], "")
+    return LanguageError(message[:1].lower() + message[1:], offset, advice)
 
 
 def _number(kind: str, digits: str, offset: int) -> int | float:
@@ -163,7 +191,7 @@ def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
 
 def read_template(source: str, library: str) -> tree.Tree:
     tokens = list(_bounded(_tokens(source, inside=False)))
-    parsed, _ = _parsed(tokens, Parser.subparse)
+    parsed, _ = _parsed(tokens, Parser.subparse, source, is_expression=False)
     converter = Converter(library)
     body = converter.body(parsed)
     is_one = (
@@ -183,14 +211,14 @@ def read_expression(source: str, library: str) -> tree.Tree:
     tokens = list(_bounded(_tokens(inner, inside=True)))
     if not tokens:
         raise LanguageError("the expression is empty", 0, "write a name, a number or a text")
-    node, following = _parsed(tokens, Parser.parse_expression, len(inner))
+    node, following = _parsed(tokens, Parser.parse_expression, inner, is_expression=True)
     if not following.eos:
         token = following.current
-        raise LanguageError(
-            f"unexpected {token.value!r} after the expression",
-            token.lineno,
-            "an expression is written without braces; join texts with `~`",
-        )
+        message = f"unexpected {token.value!r} after the expression"
+        fault = _fault(message, inner, token.lineno, is_expression=True)
+        usual = "an expression is written without braces; join texts with `~`"
+        fault.help = fault.help or (usual if "{{" in inner else _JOINED)
+        raise fault
     return tree.Tree("jinja", library, Converter(library).expression(node), (), frozenset())
 
 
@@ -207,21 +235,16 @@ def _without_braces(source: str) -> str:
 
 
 def _parsed(
-    tokens: list[Token], parse: Callable[[Parser], Parsed], end: int | None = None
+    tokens: list[Token], parse: Callable[[Parser], Parsed], source: str, *, is_expression: bool
 ) -> tuple[Parsed, TokenStream]:
-    """Parse tokens with Jinja2; return the result and the rest. `end` is the source's end."""
+    """Parse tokens with Jinja2; return the result and the rest."""
     parser = Parser(environment(), "")
     parser.stream = TokenStream(iter(tokens), None, None)
     try:
         return parse(parser), parser.stream
     except TemplateSyntaxError as error:
-        message, offset = error.message or "syntax error", error.lineno
-        for theirs, ours in _PHRASES:
-            message = message.replace(theirs, ours)
-        message = message.rstrip(".").replace(". ", "; ")
-        if end is not None and "end of template" in message:
-            message, offset = message.replace("end of template", "end of expression"), end
-        raise LanguageError(message[:1].lower() + message[1:], offset) from None
+        message = error.message or "syntax error"
+        raise _fault(message, source, error.lineno, is_expression=is_expression) from None
     except RecursionError:
         raise LimitExceeded("source is nested too deeply") from None
 

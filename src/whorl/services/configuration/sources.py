@@ -201,8 +201,10 @@ def parsed(content: bytes, path: Path) -> Table:
         try:
             table = tomllib.loads(content.decode("utf-8"))
         except tomllib.TOMLDecodeError as error:
-            advice = 'write texts in quotes: model = "gpt-5", and sections in brackets, such as '
-            raise UsageError(f"{path}: {error}", help=f"{advice}[allow]", code="W901") from error
+            advice = 'write texts in quotes: model = "gpt-5", and sections in brackets: [allow]'
+            if "twice" in str(error):
+                advice = "write each section once, with all of its lines below it"
+            raise UsageError(f"{path}: {error}", help=advice, code="W901") from error
         except ValueError as error:
             raise UsageError(f"{path}: {error}", help=_REFERENCE, code="W901") from error
     if table is None or is_deeper(table, _DEPTH_MAX):

@@ -521,7 +521,8 @@ def check_names(root: Mapping) -> Iterator[Diagnostic]:
         for text in _texts_of(value):
             yield from _check_text(text, NAMES, words)
     if isinstance(solved := root.get("solved"), Scalar):
-        yield from _check_text(solved, [*graders] or ["grade"], "`solved` sees the grades")
+        names = [*graders] or ["grade"]
+        yield from _check_text(solved, names, f"`solved` sees {', '.join(names)}")
     for text in templates_in(root.get("inputs")):
         yield from _check_text(text, ["case"], "`inputs` see the case")
 

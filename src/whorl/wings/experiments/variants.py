@@ -16,7 +16,7 @@ from whorl.dialects.reader import Files, parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, did_you_mean
 from whorl.ir import AnyOf, Constant, Fields, Loop, LoopLimits, Plateau, Score, Task
 from whorl.ir.checks.expressions import check_expressions
-from whorl.ir.checks.scopes import Subject
+from whorl.ir.checks.scopes import Subject, suggest
 from whorl.ir.checks.structure import check_best
 from whorl.ir.expressions import Names, conditions_in, inner_values
 from whorl.ir.walk import walk, with_nodes
@@ -113,9 +113,10 @@ def with_models(workflow: Workflow, variant: Variant) -> Workflow:
     known = {node.name for _, node in walk(workflow.body) if isinstance(node, Task)}
     for name in variant.models:
         if name not in known:
-            advice = did_you_mean(name, list(known))
-            words = f"variant {variant.name!r} names the step {name!r}, which is not there"
-            raise InvalidWorkflow([Diagnostic("W005", words, variant.span, help=advice)])
+            last = name.rpartition("/")[2]
+            advice = f"write {last!r}" if last in known else suggest(name, sorted(known))
+            words = f"variant {variant.name!r} names the step {name!r}, which does not exist"
+            raise InvalidWorkflow([Diagnostic("X100", words, variant.span, help=advice)])
 
     def change(node: Node) -> Node:
         model = variant.models.get(node.name) or variant.model
