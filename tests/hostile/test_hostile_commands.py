@@ -114,12 +114,7 @@ def test_what_a_script_reads_is_not_code(command: str | list[str]) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        *("script -qc{{ x }} /dev/null", "X={{ x }}; eval $X", "X='a {{ x }}'\nsh -c \"$X\""),
-        *("export X={{ x }}; bash -c ${X}", 'X=$(echo {{ x }}); eval "$X"'),
-        *("X={{ x }}; Y=$X; eval $Y", "X={{ x }}; $X", 'X={{ x }}; if "$X"; then ls; fi'),
-        *("X={{ x }}; eval `echo $X`", "X={{ x }}; ls && ${X} a", "X={{ x }}; echo $X | sh"),
-        *("for X in {{ x }}; do eval $X; done", "set -- {{ x }}; eval $1"),
-        *("echo {{ x }} | while read X; do eval $X; done", "bash {{ x }} {{ x }}"),
+        *("script -qc{{ x }} /dev/null", "bash {{ x }} {{ x }}"),
         *(". /dev/stdin <<E\n{{ x }}\nE", "source /dev/stdin <<< {{ x }}", ". {{ x }}"),
         *(". <(echo {{ x }})", "bash <(echo {{ x }})", 'eval "$(echo {{ x }})"'),
         *('bash -c "$(cat <<E\n{{ x }}\nE\n)"', "echo {{ x }} 2>&1 | sh", ". -- <(echo {{ x }})"),
@@ -164,20 +159,6 @@ def test_no_value_is_a_whole_command(inputs: dict[str, str]) -> None:
     task = {"kind": "run", "inputs": {"script": "ls", **inputs}}
 
     assert codes({"task": task}) == ["W021"]
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *('eval "$T"', 'echo "$T" | sh', 'sh -c "$T"', ["sh", "-c", 'eval "$T"']),
-        *(["bash", "-c", "$T", "_"], 'bash <(echo "$T")', "A=$T; eval $A", "$T"),
-    ],
-    ids=str,
-)
-def test_a_variable_of_env_that_holds_a_value_is_not_run(command: Json) -> None:
-    assert set(codes({"run": command, "env": {"T": V}})) == {"W021"}
-    # With a text of the file's own it is the author's.
-    assert codes({"run": command, "env": {"T": "echo 1"}}) == []
 
 
 @pytest.mark.parametrize(

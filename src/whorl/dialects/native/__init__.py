@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl import ir
 from whorl.dialects.native.context import Context
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import native_schema, read_file
-from whorl.ir.walk import walk
 from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
@@ -30,15 +28,4 @@ class NativeReader:
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with all errors of the file."""
         context = Context(document, files, kinds=KINDS)
-        workflow = read_file(context)
-        if workflow is not None and not context.diagnostics and _has_environment(workflow):
-            from whorl.dialects.native.shell import check_environment
-
-            check_environment(context, workflow)
-        return context.finish(workflow)
-
-
-def _has_environment(workflow: ir.Workflow) -> bool:
-    """Checks whether a command has variables; most files have none."""
-    tasks = (node for _, node in walk(workflow.body) if isinstance(node, ir.Task))
-    return any("env" in dict(node.inputs.entries) for node in tasks if node.kind == "run")
+        return context.finish(read_file(context))

@@ -11,23 +11,12 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
-from whorl.ir.checks.commands import (
-    ADVICE,
-    SHELLS,
-    VALUE,
-    input_reader,
-    is_steering,
-    name_of,
-    refusal,
-    started,
-)
-from whorl.ir.walk import walk
+from whorl.ir.checks.commands import ADVICE, VALUE, input_reader, is_steering, refusal, started
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence, Set
+    from collections.abc import Sequence
 
-    from whorl.dialects.native import context
     from whorl.language import Json
 
 
@@ -40,9 +29,6 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _LEADING = frozenset(
     ("if", "then", "elif", "else", "while", "until", "do", "for", "!", "{", "coproc", "function")
 )
-# A variable of a script, and those that `set` gives values.
-VARIABLE = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*|[1-9@*])")
-_ARGUMENTS = frozenset("123456789@*")
 # Commands that take their words for code, and those that do so with all but `NAME=value`.
 _CODE = frozenset({"eval", "let", "trap", "alias", "source", "."})
 _NAMES = frozenset(
@@ -87,18 +73,6 @@ class Command:
             if word not in _LEADING and not _ASSIGNMENT.match(word):
                 return self.words[at:]
         return []
-
-    def held(self, word: str) -> set[str]:
-        """Returns the variables that hold a value because of the last word."""
-        names, is_value = self.named(), VALUE in word or ("$" in word and self.has_value)
-        first = names[0] if names else ""
-        if assigned := _ASSIGNMENT.match(word):
-            return {assigned[1]} if is_value else set()
-        if first in ("read", "mapfile", "readarray") or (first == "printf" and "-v" in names):
-            return {word}
-        if self.words[0] == "for" and is_value:
-            return {*self.words[1:2]}
-        return {*_ARGUMENTS} if first == "set" and is_value else set()
 
 
 @dataclass(slots=True)
@@ -240,20 +214,19 @@ _REFUSED = {
 }
 
 
-def read_script(source: str, holding: Set[str] = frozenset()) -> Script:
-    """Replaces each {{ }} of a script by a variable; variables in `holding` already have values."""
-    return _Scanner(source, holding).scan()
+def read_script(source: str) -> Script:
+    """Replaces each {{ }} of a script by a variable."""
+    return _Scanner(source).scan()
 
 
 class _Scanner:
-    def __init__(self, source: str, holding: Set[str]) -> None:
+    def __init__(self, source: str) -> None:
         self.source = source
-        self.has_values = bool(holding) or "{{" in source
+        self.has_values = "{{" in source
         self.at = 0
         self.places = 0
         self.out: list[str] = []
         self.script = Script("")
-        self.tainted: set[str] = set(holding)  # variables that hold values
         self.stack = [self._context("command")]
         self.heredocs: list[Heredoc] = []
 
@@ -411,7 +384,6 @@ class _Scanner:
         word, command.word = command.word.replace(QUOTE, ""), ""
         if word and not command.redirects:
             command.words.append(word)
-            self.tainted |= command.held(word)
         if word:
             command.redirects = ""
         return command.named()
@@ -446,23 +418,7 @@ class _Scanner:
         if mark == "\n" and self.heredocs:
             self._open_heredoc()
 
-    def _check_variable(self) -> None:
-        """A variable that holds a value is one."""
-        used = VARIABLE.match(self.source, self.at)
-        if used and used[1] in self.tainted and self.has_values:
-            context = next(c for c in reversed(self.stack) if c.kind not in ("single", "double"))
-            reason = self._evaluated(used.end())
-            # Unlike a value itself, it is parted into words.
-            command = context.command
-            is_first = not (command.named() or command.word.strip(QUOTE) or command.redirects)
-            if not reason and context.kind in _COMMANDS and is_first:
-                reason = "a value would be a command"
-            if reason:
-                self._fault(reason, self.at, len(used[0]), ADVICE)
-            self._mark()
-
     def _dollar(self) -> None:
-        self._check_variable()
         self._spell("$")
         for mark, kind in _DOLLARS.items():
             is_other = mark == "${" and self.source.startswith("${{", self.at)
@@ -528,39 +484,5 @@ class _Scanner:
         elif mark == "`" and kind == "double":
             self._push("backtick", 1)
         else:
-            if mark == "$" and kind == "backtick":
-                self._check_variable()
             self._spell(mark)
             self._copy()
-
-
-# Variables of a command's `env` that hold values: a script may use them, and not run them.
-
-_IN_ENV = 'use it as an argument, as in `git commit -m "$TEXT"`, or let a program of yours read it'
-
-
-def check_environment(context: context.Context, workflow: ir.Workflow) -> None:
-    """Reports each script that would run a variable of its `env` as code (W021)."""
-    for path, node in walk(workflow.body):
-        if not isinstance(node, ir.Task) or node.kind != "run":
-            continue
-        inputs = {name: value for name, value in node.inputs.entries if isinstance(name, str)}
-        env = inputs.get("env")
-        entries = env.entries if isinstance(env, ir.Fields) else ()
-        names = {str(name) for name, value in entries if not isinstance(value, ir.Constant)}
-        for text in _scripts(inputs) if names else ():
-            for fault in read_script(text, names).faults[:1]:
-                message = f"{fault.message}: a variable of `env` holds it"
-                context.report("W021", message, context.places.node(path), help=_IN_ENV)
-
-
-def _scripts(inputs: dict[str, ir.Value]) -> Iterator[str]:
-    """Returns the scripts of a command: its script, or the words of `[sh, -c, ...]`."""
-    script, argv = inputs.get("script"), inputs.get("argv")
-    if isinstance(script, ir.Constant):
-        yield str(script.value)
-    items = argv.items if isinstance(argv, ir.Items) else ()
-    words = [str(item.value) if isinstance(item, ir.Constant) else "" for item in items]
-    if isinstance(argv, ir.Constant) and isinstance(argv.value, list):
-        words = [str(word) for word in argv.value]
-    yield from words[1:] if words and name_of(words[0]) in SHELLS else ()
