@@ -110,7 +110,6 @@ FORMS = {
         ($text) | replace('e', 'E', «0;1;2»)
         ($text) | truncate(«5;10;8, true;9, false, '~';6, true, '', 0»)
         ($text) | indent(«2;4, true;3, true, true;'> '»)
-        ($text) | wordwrap(«8;12;5, false;6, true, '|'»)
         ($text) | «escape;e;urlencode» | join
         $texts | join('«, ;;|»')
         $numbers | join('«, ;;+»')
@@ -157,8 +156,7 @@ FORMS = {
         ($text).splitlines()
         ($text | list)
         ($people | map(attribute='name') | list)
-        (review | list)
-        (review.by | dictsort | first | list)""",
+        (review | list)""",
     "people": """
         ($people | sort(«attribute='age';attribute='age,name';true, attribute='name'») | list)
         ($people | selectattr('team', 'equalto', 'red') | list)
@@ -168,8 +166,6 @@ FORMS = {
         ($people | reverse | list)
         $people[:2]""",
     "rows": """
-        («$numbers;$texts» | batch(«1;2;3, 0») | list)
-        ({'a': $number, 'b': 2} | dictsort)
         ({'a': $number, 'b': 2}.items() | list)
         (review | items | list)[:2]""",
 }

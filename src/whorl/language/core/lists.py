@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import (
-    Family,
-    FunctionEntry,
-    Run,
-    call_entry,
-    items,
-    paid_items,
-    positive,
-    text,
-)
+from whorl.language.calls import Family, FunctionEntry, Run, call_entry, items, paid_items, text
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.operators import add
 from whorl.language.values import (
@@ -84,15 +75,6 @@ def reverse(run: Run, value: Value) -> Value:
     return value[::-1] if isinstance(value, str) else paid_items(run, value, "reverse")[::-1]
 
 
-def batch(run: Run, value: Value, size: Value, fill_with: Value) -> list[Value]:
-    items, count = paid_items(run, value, "batch"), positive(size, "batch", "size")
-    rows = [items[start : start + count] for start in range(0, len(items), count)]
-    if rows and fill_with is not None and len(rows[-1]) < count:
-        run.check_items(count, "batch")
-        rows[-1] += [fill_with] * (count - len(rows[-1]))
-    return list[Value](rows)
-
-
 def pairs(run: Run, value: Value) -> list[Value]:
     if value is UNDEFINED or value is None:
         return []
@@ -100,16 +82,6 @@ def pairs(run: Run, value: Value) -> list[Value]:
         raise EvaluationError(f"items needs an object, not {kind_of(value)}")
     run.spend(len(value))
     return [[key, part] for key, part in value.items()]
-
-
-def dictsort(run: Run, value: Value, case_sensitive: Value, by: Value, reverse: Value) -> Value:
-    """A list of [key, value] of an object, sorted by 'key' or by 'value'."""
-    if by not in ("key", "value"):
-        raise EvaluationError("dictsort sorts by 'key' or by 'value'")
-    getters = [path_getter(0 if by == "key" else 1)]
-    return ordered(
-        run, pairs(run, value), getters, case_sensitive=bool(case_sensitive), reverse=bool(reverse)
-    )
 
 
 def default(run: Run, value: Value, default_value: Value, boolean: Value) -> Value:
@@ -131,9 +103,7 @@ LISTS: tuple[FunctionEntry, ...] = (
         "a list of the items, keys or characters",
     ),
     _lists("reverse", reverse, "the items or characters from last to first"),
-    _lists("batch(linecount, fill_with=none)", batch, "lists of `linecount` items each"),
     _lists("items", pairs, "a list of [key, value] of an object"),
-    _lists("dictsort(case_sensitive=false, by='key', reverse=false)", dictsort),
     _lists(
         "attr(name)", lambda run, value, name: item_of(value, name), "the member with this name"
     ),
