@@ -20,6 +20,7 @@ from whorl.providers.json_values import as_text, clean, shorten, table_of, table
 from whorl.providers.models.client import Choice, choose_models
 from whorl.providers.models.conversation import (
     CHARACTERS_PER_TOKEN,
+    NOT_JSON,
     Attachment,
     Conversation,
     Message,
@@ -124,6 +125,11 @@ class Ask(OwnTask):
                 advice = "; describe the fields in the prompt, or take a stronger model"
                 advice = "; the answer was cut off, so raise max_tokens" if cut else advice
                 why = f"the answer of {detail['model']} does not fit: {fault_words(faults)}"
+                if faults[0].startswith(NOT_JSON):
+                    # Secrets go before it is cut: half of one would not be known.
+                    shown = redact(request.redacted(answer.text), self._settings.secrets())
+                    shown = shorten(" ".join(str(shown).split()), 100)
+                    why = f"the answer of {detail['model']} is not JSON: {shown!r}"
                 unfit = {"answer": answer.text, "errors": faults, "usage": usage.as_json()}
                 raise ProviderError(f"{why}{advice}", code="P105", detail={**detail, **unfit})
         return Reply(value, usage, detail)

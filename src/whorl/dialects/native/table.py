@@ -230,9 +230,9 @@ wait                delay       delay  between iterations
 ask_person          one of never each at_limit  ask  when a person decides
 collect             collect     =  named results beside the returned iteration
 memory              memory      =  records of past iterations, seen as `past`
-session             one of fresh continue  =  whether conversations with agents and models go on
-    over iterations
-~facts              facts       =  what an iteration is told about the loop, by name
+session             one of fresh continue  =  whether conversations with agents and models
+    continue over iterations
+~facts              facts       =  what an iteration receives about the loop, by name
 ~history_keep       whole       =  how many iterations `history` has
 steps*              steps       body  what is repeated
 ~block              block       *  how its steps run together

@@ -115,7 +115,7 @@ def _schema(context: Context, value: Value, words: str) -> Json:
             return {**outer, "required": required, "additionalProperties": False}
     message = f"{words} must be a type, not {shown(value)}"
     advice = forms.meant_type(text_of(value), TYPES, has_items=True) or _FORMS
-    context.report("W007", message, value.span, label="no type", help=advice)
+    context.report("W007", message, value.span, label="not a type", help=advice)
     return {}
 
 

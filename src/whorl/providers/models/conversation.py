@@ -375,6 +375,9 @@ def spoken(text: str) -> str:
     return "".join([*kept, text[end:]]).strip()
 
 
+NOT_JSON = "the answer is not JSON"
+
+
 def typed_answer(
     schema: Json, text: str, extra: dict[str, Json] | None = None
 ) -> tuple[Json, list[str]]:
@@ -386,7 +389,7 @@ def typed_answer(
         if table_of(schema).get("type") == "string":
             value = answer
         else:
-            return None, [f"the answer is not JSON: {cause}"]
+            return None, [f"{NOT_JSON}: {cause}"]
     return fit(schema, without_nulls(schema, value), extra)
 
 

@@ -420,5 +420,5 @@ def _ask(workflow: Workflow, settings: Any) -> None:
     try:
         single_step.check_effects(workflow, settings)
     except UsageError as fault:
-        if not sys.stdin.isatty() or not click.confirm(f"{fault}; go on?", err=True):
+        if not sys.stdin.isatty() or not click.confirm(f"{fault}; continue?", err=True):
             raise
