@@ -12,7 +12,8 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
-from whorl.dialects.reading import ReadContext, fields
+from whorl.dialects.reading import ReadContext
+from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
 from whorl.ir.expressions import Names
@@ -159,7 +160,7 @@ class Context(ReadContext):
             return ir.Constant(plain(inner))
         if "expr" in value and isinstance(inner, Scalar):
             library = value.get("library")
-            syntax = fields.text_of(value.get("in")) or "jinja"
+            syntax = text_of(value.get("in")) or "jinja"
             own = None if library is None else library_name(library)
             return self.read_expression(inner, syntax, own)
         items = inner.items if isinstance(inner, Sequence) else None
@@ -258,10 +259,3 @@ def as_source(value: Any) -> Value:
 def is_same(part: object, other: object) -> bool:
     """Checks whether two parts of the IR are equal; numbers and booleans are different."""
     return part == other and repr(part) == repr(other)
-
-
-def shown(value: Value) -> str:
-    """Returns a value for a message: a scalar as it is written, else its kind."""
-    if isinstance(value, Scalar) or len(value):
-        return fields.shown(value)
-    return "an empty object" if isinstance(value, Mapping) else "an empty list"

@@ -23,9 +23,8 @@ from whorl.dialects.native.context import (
     is_mark_of,
     is_same,
     is_template,
-    shown,
 )
-from whorl.dialects.reading.fields import number_of
+from whorl.dialects.reading.fields import number_of, shown
 from whorl.errors import did_you_mean, nearest
 from whorl.ir.checks.scopes import suggest
 from whorl.ir.values import parse_count, parse_duration

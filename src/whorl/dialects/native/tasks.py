@@ -16,11 +16,10 @@ from whorl.dialects.native.context import (
     Context,
     Location,
     as_source,
-    shown,
 )
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
 from whorl.dialects.native.table import TEMPLATE, VALUE, fields
-from whorl.dialects.reading.fields import text_of
+from whorl.dialects.reading.fields import shown, text_of
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes

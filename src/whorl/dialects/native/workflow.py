@@ -18,14 +18,13 @@ from whorl.dialects.native.context import (
     Location,
     library_name,
     read_result,
-    shown,
 )
 from whorl.dialects.native.forms import Choice
 from whorl.dialects.native.loop import FORM, last_with_result
 from whorl.dialects.native.steps import CASE, CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
-from whorl.dialects.reading.fields import text_of
+from whorl.dialects.reading.fields import shown, text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
 from whorl.ir.walk import Places, blocks_of, is_hidden, names_given, walk

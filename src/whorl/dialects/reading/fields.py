@@ -91,7 +91,8 @@ def shown(value: Value) -> str:
             return "nothing"
         text = value.text if len(value.text) <= _SHOWN_MAX else value.text[:_SHOWN_MAX] + "…"
         return repr(text) if isinstance(value.value, str) else text
-    return "an object" if isinstance(value, Mapping) else "a list"
+    kind = "object" if isinstance(value, Mapping) else "list"
+    return f"an empty {kind}" if not len(value) else f"{'an' if kind == 'object' else 'a'} {kind}"
 
 
 class Fields:

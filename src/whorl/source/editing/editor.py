@@ -23,13 +23,11 @@ from whorl.source.editing.text import (
     UNEXACT,
     UNKNOWN,
     VALUES_MAX,
-    History,
     Key,
     Patch,
     Text,
-    apply,
+    differences,
     shared_ends,
-    trimmed,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +56,6 @@ class Editor:
         source = text.removeprefix(self._mark)
         self.now = Text(source, parse, is_json=is_json, document=self._parse_whole(source))
         self._first = self._whole = self.now
-        self._history = History(self.now.text)
         if len(text) > BYTES_MAX or _count(self.now.shape) > VALUES_MAX:
             message = f"files above {BYTES_MAX:,} characters or {VALUES_MAX:,} values"
             self.now.refuse("W002", f"{message} are edited as text", 0)
@@ -69,15 +66,7 @@ class Editor:
 
     def patches(self) -> list[Patch]:
         """Returns all changes as patches of the first text."""
-        lead = len(self._mark)
-        patches = [
-            Patch(start + lead, end + lead, new) for start, end, new in self._history.patches()
-        ]
-        first = self._mark + self._first.source
-        if apply(first, patches) != self.text:
-            # Changes at the end of a last line that has no end of its own.
-            return [trimmed(first, Patch(0, len(first), self.text))]
-        return patches
+        return differences(self._mark + self._first.source, self.text)
 
     def first_span(self, span: Span) -> Span | None:
         """Returns the first place of a line of the current text, if the first text has the line."""
@@ -95,7 +84,6 @@ class Editor:
         for patches in ways:
             changed = self.now.changed(patches, wanted)
             if changed is not None:
-                self._history.add(patches)
                 self.now = changed
                 return
         message = "this change cannot be made here without changing other parts"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
@@ -13,6 +14,7 @@ from whorl.source.editing.rereading import Path, Shape, child_of, reread, shape_
 from whorl.source.editing.spelling import Indent
 
 if TYPE_CHECKING:
+    from collections import abc
     from collections.abc import Callable, Iterable
 
 Container: TypeAlias = "Mapping | Sequence"
@@ -292,53 +294,28 @@ def in_utf16(text: str, patches: Iterable[Patch]) -> list[Patch]:
     return [Patch(units(start), units(end), new) for start, end, new in sorted(patches)]
 
 
-class History:
-    """All changes of a text together, as patches of the first text."""
+def differences(old: str, new: str) -> list[Patch]:
+    """Returns the patches that make one text of another: their different lines, trimmed."""
+    from difflib import SequenceMatcher
 
-    def __init__(self, text: str) -> None:
-        self._first = text
-        # What the text consists of: stretches of the first one, and texts that are new.
-        self._parts: list[tuple[int, int] | str] = [(0, len(text))]
-
-    def add(self, patches: Iterable[Patch]) -> None:
-        """Adds patches of the current text."""
-        for patch in sorted(patches, key=lambda patch: patch[:2], reverse=True):
-            self._replace(patch)
-
-    def _replace(self, patch: Patch) -> None:
-        first = self._split(patch.start)
-        last = self._split(patch.end)
-        self._parts[first:last] = [patch.text] if patch.text else []
-
-    def _split(self, offset: int) -> int:
-        """Cut at an offset; returns the index of the part that begins there."""
-        for index, part in enumerate(self._parts):
-            length = len(part) if isinstance(part, str) else part[1] - part[0]
-            if offset <= 0:
-                return index
-            if offset < length:
-                halves: list[tuple[int, int] | str]
-                if isinstance(part, str):
-                    halves = [part[:offset], part[offset:]]
-                else:
-                    halves = [(part[0], part[0] + offset), (part[0] + offset, part[1])]
-                self._parts[index : index + 1] = halves
-                return index + 1
-            offset -= length
-        return len(self._parts)
-
-    def patches(self) -> list[Patch]:
-        """Returns the differences from the first text, in its offsets."""
-        found: list[Patch] = []
-        at, new = 0, ""
-        for part in (*self._parts, (len(self._first), len(self._first))):
-            if isinstance(part, str):
-                new += part
-                continue
-            if new or part[0] > at:
-                found.append(trimmed(self._first, Patch(at, part[0], new)))
-            at, new = part[1], ""
-        return [patch for patch in found if patch.text or patch.end > patch.start]
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    head, tail = shared_ends(before, after)
+    starts = [0, *accumulate(map(len, before))]
+    middle = after[head : len(after) - tail]
+    matcher = SequenceMatcher(None, before[head : len(before) - tail], middle)
+    found: list[Patch] = []
+    for word, *bounds in matcher.get_opcodes():
+        first, last, start, end = bounds
+        blocks = [bounds] if word != "equal" else []
+        if word == "replace" and last - first == end - start:
+            # As many lines as before are compared one by one.
+            blocks = [
+                [first + n, first + n + 1, start + n, start + n + 1] for n in range(end - start)
+            ]
+        for begin, stop, left, right in blocks:
+            patch = Patch(starts[head + begin], starts[head + stop], "".join(middle[left:right]))
+            found.append(trimmed(old, patch))
+    return [patch for patch in found if patch.text or patch.end > patch.start]
 
 
 def trimmed(text: str, patch: Patch) -> Patch:
@@ -348,7 +325,7 @@ def trimmed(text: str, patch: Patch) -> Patch:
     return Patch(start + head, end - tail, new[head : len(new) - tail])
 
 
-def shared_ends(old: str | list[Shape], new: str | list[Shape]) -> tuple[int, int]:
+def shared_ends(old: abc.Sequence[object], new: abc.Sequence[object]) -> tuple[int, int]:
     """Returns the lengths of the common start and the common end of two texts, or lists."""
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at] != new[at]), most)
