@@ -218,7 +218,7 @@ def test_a_run_of_another_process_is_steered_through_its_inbox(
     run = client.get("/runs")["runs"][0]["id"]
     client.turns(run)
     assert client.get(f"/runs/{run}")["driver"] == "elsewhere"
-    assert client.post(f"/runs/{run}/resume", status=409)["error"]["code"] == "W905"
+    assert client.post(f"/runs/{run}/resume", status=409)["error"]["code"] == "R902"
 
     assert at_once(client, f"/runs/{run}/pause", {}) == ONCE
     process.communicate(timeout=PATIENCE_S)

@@ -185,7 +185,7 @@ def _refuse_open(target: Path) -> None:
     if process is not None or is_open_elsewhere(str(target)):
         who = "a process" if process is None else f"process {process}"
         words = f"{who} has the store {str(target)!r} open"
-        raise UsageError(words, help="end it first, then restore", code="W905")
+        raise UsageError(words, help="end it first, then restore", code="R902")
 
 
 async def _stop_all(part: Path, *, is_whole: bool) -> tuple[RunId, ...]:

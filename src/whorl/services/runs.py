@@ -262,4 +262,4 @@ def one_of_several(store: SqliteStore, run: RunId) -> str:
 def is_running(run: RunId) -> UsageError:
     """Returns the error for a resume of a run that is already running."""
     words, advice = f"run {run} is running already", f"watch it with `whorl watch {run}`"
-    return UsageError(words, help=advice, code="W905")
+    return UsageError(words, help=advice, code="R902")

@@ -26,7 +26,7 @@ from whorl.source.report import read_text, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-PATH = "W016"
+PATH, OUTSIDE = "W016", "W027"
 # A project may be a home folder by mistake; loading a file must not walk through all of it.
 FOLDERS_MAX = 500
 DEPTH_MAX = 6
@@ -62,6 +62,10 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
         (not reference.strip(), "has no name"),
         (len(reference) > _LENGTH_MAX, f"is longer than {_LENGTH_MAX:,} characters"),
         (not reference.isprintable() and _CONTROL.search(reference), "holds a control character"),
+    ):
+        if is_refused:
+            _refuse(reference, reason, span)
+    for is_refused, reason in (
         (_SCHEME.match(reference), f"is a URL or names a drive; {_ONLY_FILES}"),
         (reference.startswith("/"), f"is absolute; write it relative to {seen_from}"),
         (reference.startswith("~"), f"begins with '~'; write it relative to {seen_from}"),
@@ -69,12 +73,14 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
         ("%" in reference, "holds '%'; write the characters themselves"),
     ):
         if is_refused:
-            _refuse(reference, reason, span)
+            _refuse(reference, reason, span, code=OUTSIDE)
     top, path = (
         _real(each, reference, span) for each in (root, Path(base_file).parent / reference)
     )
     if not path.is_relative_to(top):
-        _refuse(reference, "is outside of the project; copy it into the project", span)
+        _refuse(
+            reference, "is outside of the project; copy it into the project", span, code=OUTSIDE
+        )
     return path
 
 
@@ -140,7 +146,7 @@ def _read(
         content = read_named(path, opens, size_max)
     except (OSError, ValueError) as error:
         near = _near(path, name) if isinstance(error, FileNotFoundError) else ""
-        _refuse(name, reason_of(error), span, near)
+        _refuse(name, reason_of(error), span, near, code=PATH if opens(path) else OUTSIDE)
     return read_text(content, name, limits=Limits(bytes_max=size_max))
 
 
@@ -218,9 +224,11 @@ def _near(path: Path, reference: str) -> str:
     return f"did you mean {folder + found!r}?" if found else ""
 
 
-def _refuse(reference: str, reason: str, span: Span | None, advice: str = "") -> NoReturn:
+def _refuse(
+    reference: str, reason: str, span: Span | None, advice: str = "", *, code: str = PATH
+) -> NoReturn:
     message = f"file {shown(reference, length_max=_LENGTH_MAX)} {reason}"
-    raise InvalidWorkflow([Diagnostic(PATH, message, span, "this file", advice)])
+    raise InvalidWorkflow([Diagnostic(code, message, span, "this file", advice)])
 
 
 @dataclass(frozen=True, slots=True)

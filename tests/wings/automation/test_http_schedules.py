@@ -68,7 +68,7 @@ def test_schedules_are_made_listed_steered_and_removed(client: Client) -> None:
         ({"workflow": "gated.yaml", "every": "1ms"}, 400, "W916"),
         ({"workflow": "gated.yaml", "every": "1h", "inputs": {"a": 1}}, 400, "R111"),
         ({"workflow": "nothing.yaml", "every": "1h"}, 404, "W016"),
-        ({"workflow": "../a.yaml", "every": "1h"}, 404, "W016"),
+        ({"workflow": "../a.yaml", "every": "1h"}, 404, "W027"),
         ({"workflow": "gated.yaml", "every": "1h", "name": "a b"}, 400, "W900"),
     ],
 )

@@ -141,7 +141,7 @@ def _read_root_folder(context: GraphContext, header: Mapping) -> str:
     folder = normpath(join(dirname(path).strip("/"), written.text))
     if folder.partition("/")[0] == "..":
         message, advice = f"{named} leads out of the project", "name a folder of the project"
-        context.report("W016", message, written.span, label="this folder", help=advice)
+        context.report("W027", message, written.span, label="this folder", help=advice)
         return ""
     return "" if folder == "." else folder
 

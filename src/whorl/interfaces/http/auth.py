@@ -148,9 +148,9 @@ class Auth:
             proxied = self.behind_proxy and _header(headers, "x-forwarded-proto")
             scheme = str(proxied or "http").lower()
             if _header(headers, "origin").lower() != f"{scheme}://{host}":
-                raise Refusal(403, "W904", "the request comes from another site's page")
+                raise Refusal(403, "W910", "the request comes from another site's page")
         if "upgrade" in headers:
-            raise Refusal(400, "W904", "this server speaks plain HTTP only")
+            raise Refusal(400, "W900", "this server speaks plain HTTP only")
         path = str(scope["path"])
         is_read = scope["method"] in ("GET", "HEAD")
         if is_read and (path in PUBLIC or ASSET.fullmatch(path)):
@@ -214,12 +214,12 @@ class Auth:
         host = _header(headers, "x-forwarded-host" if is_forwarded else "host")
         parsed = _HOST.fullmatch(host)
         if parsed is None:
-            raise Refusal(400, "W904", "the Host header is missing or not valid")
+            raise Refusal(400, "W910", "the Host header is missing or not valid")
         if self.behind_proxy:
             return host.lower()
         name, port = parsed["name"].lower(), int(parsed["port"] or 80)
         if port != self.port or not (name in self.hosts or _is_own(name, scope)):
-            raise Refusal(421, "W904", f"{host!r} is not this server", "use the printed address")
+            raise Refusal(421, "W910", f"{host!r} is not this server", "use the printed address")
         return host.lower()
 
     def _refuse_token(self, scope: Scope, headers: Headers, *, given: bool) -> None:
@@ -274,7 +274,7 @@ def _header(headers: Headers, name: str) -> str:
     """Returns a header that may be given only once, or "" if it is not given."""
     values = headers.getlist(name)
     if len(values) > 1:
-        raise Refusal(400, "W904", f"the header {name!r} is given twice")
+        raise Refusal(400, "W900", f"the header {name!r} is given twice")
     return values[0] if values else ""
 
 

@@ -54,7 +54,7 @@ class Refusal(Exception):
 
 
 # Codes that say more than that a request does not fit a run; so do all of providers.
-_KEPT = frozenset({"W902", "W903", "W908", "W909", "R110"})
+_KEPT = frozenset({"W902", "W903", "W908", "W909", "R110", "R902"})
 
 
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
@@ -148,7 +148,7 @@ def _invalid(fault: InvalidWorkflow, root: str) -> JSONResponse:
     if not diagnostics:
         return refused(400, "W001", "the file cannot be read", diagnostics=[])
     first = diagnostics[0]
-    if len(diagnostics) == 1 and first.code == "W016" and first.span is None:
+    if len(diagnostics) == 1 and first.code in ("W016", "W027") and first.span is None:
         return refused(404, first.code, first.message, first.help)
     findings = [finding(diagnostic, root) for diagnostic in diagnostics]
     return refused(400, first.code, first.message, first.help, diagnostics=findings)

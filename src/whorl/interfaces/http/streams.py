@@ -80,7 +80,7 @@ async def changes(state: State) -> Response:
 
 def streamed(state: ServerState, run: RunId | None, news: News) -> StreamingResponse:
     if state.watcher.is_full:
-        raise Refusal(429, "W904", "too many streams are open", "close other pages")
+        raise Refusal(429, "W900", "too many streams are open", "close other pages")
     now = asyncio.get_running_loop().time
 
     async def stream() -> AsyncIterator[str]:

@@ -280,7 +280,8 @@ def validate(state: State, asking: Asking, request: Validation) -> Validated:
             name = str(state.file(request.name or "workflow.yaml"))
             reading = state.project.read_text(request.text or "", name, request.named)
     except InvalidWorkflow as fault:
-        missing = (mistake.code == "W016" and mistake.span is None for mistake in fault.diagnostics)
+        kinds = ((mistake.code, mistake.span) for mistake in fault.diagnostics)
+        missing = (kind in (("W016", None), ("W027", None)) for kind in kinds)
         if request.workflow is not None and all(missing):
             raise
         findings: Any = [finding(mistake, root) for mistake in fault.diagnostics]

@@ -132,7 +132,7 @@ class Pruning(RunListing):
         pruned = await self._delete([row], self.clock() + 1.0, dry_run=dry_run)
         if not pruned.runs:
             words = f"run {run} is being driven, and was not deleted"
-            raise UsageError(words, help="end the process that drives it first", code="W905")
+            raise UsageError(words, help="end the process that drives it first", code="R902")
         return pruned
 
     async def retire(self, keep: Retention, limit: int = 100) -> Pruned:

@@ -86,13 +86,13 @@ class ExperimentTable:
         return {asked.name: asked for asked in found}
 
     async def ask(self, asked: AskedExperiment) -> None:
-        """Requests an experiment; raises UsageError W905 if a process runs it already."""
+        """Requests an experiment; raises UsageError R902 if a process runs it already."""
         now = self.store.clock()
 
         def apply(connection: apsw.Connection) -> None:
             if connection.execute(_IS_CONDUCTED, (asked.name, now - LEASE_S)).fetchall():
                 words = f"experiment {asked.name!r} is running already"
-                raise UsageError(words, help="stop it first, or wait until it is done", code="W905")
+                raise UsageError(words, help="stop it first, or wait until it is done", code="R902")
             values = (asked.name, asked.root, asked.file, asked.budget_usd, asked.generation, now)
             connection.execute(_PUT, values)
 
@@ -129,8 +129,8 @@ async def remove(project: Project, name: str, again: str) -> int:
     async with project.open_store() as store:
         found = store.list_runs(RunFilter(key=key_prefix(name)), 2**31)
         if driven := sum(store.is_owned(row.id) for row in found):
-            words = f"experiment {name!r} still has {plural(driven, 'running run')}"
-            raise UsageError(words, help=f"once that has ended: {again}", code="W905")
+            words = f"experiment {name!r} has {plural(driven, 'run')} under way"
+            raise UsageError(words, help=f"once that has ended: {again}", code="R902")
         await ExperimentTable(store).remove(name)
         return len((await store.remove(key_prefix(name))).runs)
 
