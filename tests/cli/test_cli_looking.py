@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -140,6 +140,42 @@ def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
     whorl("why last").prints("warning[P118] (a): an answer was cut")
     assert whorl("why last --json").json["warnings"] == done.json["warnings"]
     whorl("run cut.yaml").says("warning: an answer was cut at max_tokens, which is 5")
+
+
+NEVER = """
+whorl: 1
+steps:
+  loop:
+    repeat:
+      at_most: 2
+      on_failure: continue
+      steps: {a: {ask: "Cut", max_tokens: 5}, b: {value: "{{ 1 / 0 }}"}}
+"""
+
+
+def test_codes_that_an_earlier_version_has_stored_are_shown(whorl: Whorl, project: Path) -> None:
+    (project / "never.yaml").write_text(NEVER)
+    with (project / "whorl.toml").open("a") as config:
+        config.write('[[providers.canned.replies]]\nmatch = "Cut"\nexhaust = "repeat"\n')
+        config.write('replies = [{text = "half of it", finish = "length"}]\n')
+    whorl("run never.yaml").ends(1, "error[R100]")
+
+    def earlier(event: Event) -> dict[str, Json]:
+        error: Any = event.body.get("error")
+        if event.kind == "run.finished":
+            return {"error": error | {"code": "R112", "cause": {"code": "P117", "message": "no"}}}
+        return {"code": "R120"} if event.kind == "warning" else {}
+
+    run = retold(project, earlier)
+
+    whorl(f"why {run}").prints("warning[R120]", "R112")
+    whorl(f"show {run}").prints("R112")
+    assert whorl(f"show {run} --json").json["error"]["cause"]["code"] == "P117"
+    assert whorl("ls --json").json[0]["run"] == run
+    assert [whorl(f"help {code}").out for code in ("R112", "R904")] == [
+        "R112 is R100 now\n",
+        "R904 is W902 or W905 now\n",
+    ]
 
 
 def test_why_of_a_failure_a_limit_and_of_what_nothing_judged(whorl: Whorl, project: Path) -> None:

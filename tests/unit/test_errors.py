@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import Diagnostic, Span, as_json, did_you_mean, nearest, safe
-from whorl.explanations import codes, explain
+from whorl.explanations import MOVED_CODES, codes, explain
 from whorl.interfaces.cli.diagnostics import render, render_all
 
 UNKNOWN = Diagnostic(
@@ -179,6 +179,12 @@ def test_the_catalogue_holds_the_codes_of_all_kinds() -> None:
     some = {"W001", "W023", "W903", "R100", "R906", "P100", "P112", "C101", "X101", "I900"}
     assert some <= set(codes())
     assert {code[0] for code in codes()} == set("WRPCXI")
+
+
+def test_codes_that_moved_lead_to_one_that_is_there() -> None:
+    assert not set(MOVED_CODES) & set(codes())
+    assert {new for moved in MOVED_CODES.values() for new in moved.split("/")} <= set(codes())
+    assert explain("w003") == "W003 is W012 now\n"
 
 
 def test_unknown_codes_have_no_page() -> None:
