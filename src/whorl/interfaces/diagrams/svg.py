@@ -39,9 +39,8 @@ STEP_WIDTH_MIN = 110.0
 WORDS_MAX = 64
 GAP_X = 28.0
 GAP_Y = 40.0
-# A passing arrow needs this much room in a row; beyond so many of them, arrows go straight.
+# The room beside the boxes for each arrow that passes them.
 PASSAGE = 12.0
-PASSAGES_MAX = 5_000
 _NAME_PX = 7.6
 _DETAIL_PX = 6.4
 _CONTAINERS: dict[type[Node], Look] = {Loop: "loop", ForEach: "each", Group: "group"}
@@ -340,43 +339,33 @@ def reduced(count: int, links: Sequence[Link]) -> list[Link]:
 
 
 def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
-    """Puts boxes into rows, so that every link leads downwards."""
+    """Puts boxes into rows, so that every link leads downwards; long ones pass beside all boxes."""
     levels = [0] * len(boxes)
     for node, sources in _ordered(len(boxes), links).items():
         levels[node] = max((levels[source] + 1 for source in sources), default=0)
-    sizes = list(boxes)
-    chains = _chains(sizes, levels, links)
     rows: list[list[int]] = [[] for _ in range(max(levels, default=-1) + 1)]
     for at, level in enumerate(levels):
         rows[level].append(at)
-    centres = _centres(rows, sizes, chains)
-    left = min((centres[at] - sizes[at].width / 2 for at in range(len(boxes))), default=0.0)
-    left = min([left, *centres])
+    centres = _centres(rows, boxes, links)
+    left = min((centres[at] - size.width / 2 for at, size in enumerate(boxes)), default=0.0)
     centres = [centre - left for centre in centres]
-    right = max((centres[at] + sizes[at].width / 2 for at in range(len(sizes))), default=0.0)
+    right = max((centres[at] + size.width / 2 for at, size in enumerate(boxes)), default=0.0)
     tops, bottoms = [0.0], []
     for row in rows:
-        bottoms.append(tops[-1] + max(sizes[at].height for at in row))
+        bottoms.append(tops[-1] + max(boxes[at].height for at in row))
         tops.append(bottoms[-1] + GAP_Y)
-
-    def path(chain: list[int]) -> tuple[Point, ...]:
-        """From the foot of the first box, straight through the rows between, to the last's head.
-
-        Points come in pairs: a straight piece ends at each odd one, a bend leads to the next.
-        """
-        (foot, first), *passed = [(tops[levels[at]], at) for at in chain[:-1]]
-        points = [(centres[first], foot + sizes[first].height)]
-        points.append((centres[first], bottoms[levels[first]]))
-        for top, at in passed:
-            points += [(centres[at], top), (centres[at], bottoms[levels[at]])]
-        return (*points, (centres[chain[-1]], tops[levels[chain[-1]]]))
-
-    return Placement(
-        tuple((centres[at] - size.width / 2, tops[levels[at]]) for at, size in enumerate(boxes)),
-        tuple(path(chain) for chain in chains),
-        tuple(tuple(at for at in row if at < len(boxes)) for row in rows),
-        Size(right, bottoms[-1] if bottoms else 0.0),
-    )
+    paths = []
+    for source, target in links:
+        x, row, last = centres[source], levels[source], levels[target]
+        # Points come in pairs: a straight piece ends at each odd one, a bend leads to the next.
+        points = [(x, tops[row] + boxes[source].height), (x, bottoms[row])]
+        if last > row + 1:
+            right += PASSAGE
+            points += [(right, tops[row + 1]), (right, bottoms[last - 1])]
+        paths.append((*points, (centres[target], tops[last])))
+    corners = [(centres[at] - size.width / 2, tops[levels[at]]) for at, size in enumerate(boxes)]
+    size = Size(right, bottoms[-1] if bottoms else 0.0)
+    return Placement(tuple(corners), tuple(paths), tuple(map(tuple, rows)), size)
 
 
 def _ordered(count: int, links: Sequence[Link]) -> dict[int, list[int]]:
@@ -387,25 +376,12 @@ def _ordered(count: int, links: Sequence[Link]) -> dict[int, list[int]]:
     return {at: sources[at] for at in TopologicalSorter(sources).static_order()}
 
 
-def _chains(sizes: list[Size], levels: list[int], links: Sequence[Link]) -> list[list[int]]:
-    """Each link as the stations that it passes; passages are added to the sizes and levels."""
-    spans = sum(levels[target] - levels[source] - 1 for source, target in links)
-    chains: list[list[int]] = []
-    for source, target in links:
-        passed = range(levels[source] + 1, levels[target]) if spans <= PASSAGES_MAX else ()
-        chains.append([source, *range(len(sizes), len(sizes) + len(passed)), target])
-        sizes += [Size(PASSAGE, 0.0)] * len(passed)
-        levels += passed
-    return chains
-
-
-def _centres(rows: list[list[int]], sizes: list[Size], chains: list[list[int]]) -> list[float]:
+def _centres(rows: list[list[int]], sizes: Sequence[Size], links: Sequence[Link]) -> list[float]:
     """Each box under the middle of those it follows, as far as its row has room."""
     neighbours: list[list[int]] = [[] for _ in sizes]
-    for chain in chains:
-        for first, second in pairwise(chain):
-            neighbours[first].append(second)
-            neighbours[second].append(first)
+    for first, second in links:
+        neighbours[first].append(second)
+        neighbours[second].append(first)
 
     def middle(at: int, positions: dict[int, float], usual: float) -> float:
         beside = [positions[other] for other in neighbours[at] if other in positions]

@@ -54,9 +54,7 @@ class NewRun(Closed):
     budget_usd: Dollars | None = None
     max_iterations: Number | None = None
     key: Key | None = None
-    labels: dict[str, str] = Field(
-        default_factory=dict, description="names and values that lists find it by"
-    )
+    labels: dict[str, str] = Field({}, description="names and values that lists find it by")
 
 
 class Forked(Closed):
@@ -72,9 +70,7 @@ class Started(Forked):
     status: str = Field(default="running", description="of the run, as lists show it")
     forecast: str = Field(default="", description="what it may do and cost, in words")
     note: str = Field(default="", description="who answers, if it is not a real model")
-    runs: list[str] = Field(
-        default_factory=list, description="all runs, if a trigger starts one for each item"
-    )
+    runs: list[str] = Field([], description="all runs, if a trigger starts several")
 
 
 @router.post("", status_code=201, responses={200: {"model": Started}})
@@ -298,9 +294,7 @@ class Decision(Request):
     or twice, never reaches another question.
     """
 
-    at: Annotated[At, Text(min_length=1)] = Field(
-        description="the question that is answered: its `address` in `approvals` of the run"
-    )
+    at: Annotated[At, Text(min_length=1)] = Field(description="an `address` of `approvals`")
     feedback: Words = ""
 
 
@@ -338,21 +332,15 @@ class StepChange(Closed):
     """The changes of a step that asks a model."""
 
     model: Annotated[str, Text(min_length=1, max_length=200)] | None = None
-    prompt: Annotated[str, Text(max_length=200_000)] | None = Field(
-        default=None, description="with placeholders as the file writes them"
-    )
+    prompt: Annotated[str, Text(max_length=200_000)] | None = None
 
 
 class Fork(Closed):
     """A new run that keeps the iterations before `at` and redoes that one."""
 
     at: Annotated[At, Text(min_length=4)] = Field(description="such as polish[2]")
-    set: dict[str, JsonValue] = Field(
-        default_factory=dict, description="other inputs, carried values or variables"
-    )
-    steps: dict[str, StepChange] = Field(
-        default_factory=dict, description="other models and prompts, by the path or name of a step"
-    )
+    set: dict[str, JsonValue] = Field({}, description="other inputs, carried values or variables")
+    steps: dict[str, StepChange] = Field({}, description="changes by the path or name of a step")
     budget_usd: Dollars | None = None
     key: Key | None = Field(default=None, description="at most one fork is ever made for it")
 

@@ -27,9 +27,7 @@ MATRIX_MAX = 200
 SMALL = 0.9
 # Comparing takes time with the product of the lengths.
 _COMPARED_MAX = 4_000
-Loop = Annotated[
-    str, Query(max_length=4_000, description="which loop; default: the only outermost one")
-]
+Loop = Annotated[str, Query(max_length=4_000, description="default: the only outermost loop")]
 Number = Annotated[int, Query(ge=1, le=1_000_000_000)]
 _AGAINST = "the run that the second one is of, where it is another"
 
@@ -55,12 +53,8 @@ class LoopItem(Closed):
     failed_iterations: list[int]
     usage: UsageItem
     limits: dict[str, JsonValue]
-    mark: Annotated[Literal["limit", "budget"] | None, OrNone] = Field(
-        description="set if it ended at a limit or budget before its condition was met"
-    )
-    explored: int = Field(
-        description="up to which iteration it went on after its end; 0: not at all"
-    )
+    mark: Annotated[Literal["limit", "budget"] | None, OrNone]
+    explored: int = Field(description="the last iteration past its end; 0: it was not explored")
 
 
 class LoopList(Closed):
@@ -228,9 +222,7 @@ class Diff(Closed):
     one: Side
     other: Side
     steps: list[StepDiff]
-    feedback: dict[str, JsonValue] = Field(
-        description="the carried values that the second of them was given"
-    )
+    feedback: dict[str, JsonValue] = Field(description="the values carried into the second")
 
 
 @router.get("/diff")

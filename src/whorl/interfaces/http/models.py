@@ -88,9 +88,7 @@ class Fault(Closed):
     code: str = Field(description="a stable code; `whorl help CODE` says more")
     message: str
     help: str = ""
-    diagnostics: list[Diagnostic] | None = Field(
-        default=None, description="if the request is about a file: all mistakes in it"
-    )
+    diagnostics: list[Diagnostic] | None = Field(None, description="all mistakes in a file")
     file: str | None = Field(default=None, description="if an operation is refused: where")
     line: int | None = None
     column: int | None = None

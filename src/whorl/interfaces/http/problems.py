@@ -74,7 +74,10 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
                 answer.headers["Retry-After"] = str(fault.again_s)
             return answer
         case EditRefused():
-            return _edit_refused(fault, root)
+            # With the line where the text can be edited instead.
+            found = finding(fault.diagnostic, root)
+            place = {name: found[name] for name in ("code", "message", "file", "line", "column")}
+            return refused(422, advice=found["help"], operation=fault.operation, **place)
         case UsageError(code="C110"):
             # A file that is not what its writer last saw, with what it is.
             current = {"text": getattr(fault, "text", ""), "etag": getattr(fault, "etag", None)}
@@ -109,14 +112,6 @@ def refused(
     error = {"code": code, "message": safe(message)[:4_000], "help": safe(advice)[:2_000]}
     content: dict[str, Any] = {"error": error | {"diagnostics": None} | others}
     return JSONResponse(content | ({} if current is None else {"current": current}), status)
-
-
-def _edit_refused(fault: EditRefused, root: str) -> JSONResponse:
-    """Answers a refused operation, with the line where the text can be edited instead."""
-    found = finding(fault.diagnostic, root)
-    names = ("code", "message", "file", "line", "column")
-    place = {name: found[name] for name in names}
-    return refused(422, advice=found["help"], operation=fault.operation, **place)
 
 
 def register(app: FastAPI) -> None:

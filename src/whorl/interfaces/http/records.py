@@ -38,9 +38,7 @@ class RecordItem(Closed):
     """
 
     address: str
-    path: str = Field(
-        description="of the step in its file; `KEY:path` in a workflow that is called"
-    )
+    path: str = Field(description="of the step in its file; `KEY:path` in a called workflow")
     name: str
     kind: str = Field(description="the kind of a task, or another kind such as `item`")
     status: Literal[
@@ -53,10 +51,7 @@ class RecordItem(Closed):
     output: JsonValue
     error: JsonValue
     usage: UsageItem = Field(description="includes what is inside")
-    reason: str | None = Field(
-        description="why it was skipped: condition, order, halt, branch, around, end, budget; or "
-        "`tolerated`, where the run went on without a step that failed"
-    )
+    reason: str | None = Field(description="why it was skipped, or `tolerated` for a failure")
     because: dict[str, JsonValue] = Field(description="the facts for this reason")
     why: Shown = Field(description="why it was skipped, in words")
     branch: str | None = Field(description="the case that a branch took")
@@ -81,9 +76,7 @@ class RecordsQuery(Closed):
     at: str = Field(default="", max_length=4_000)
     depth: int = Field(default=0, ge=0, le=100)
     repetitions: bool = Field(default=False, description="only of items and iterations")
-    after: int = Field(
-        default=0, ge=0, le=100_000, description="how many are left out at the start"
-    )
+    after: int = Field(0, ge=0, le=100_000, description="how many to leave out at the start")
     limit: int = Field(default=200, ge=1, le=RECORDS_MAX)
 
 

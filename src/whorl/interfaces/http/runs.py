@@ -45,12 +45,8 @@ class UsageItem(Closed):
     cost_usd: float | None = Field(default=0.0, description="null: no price is known")
     in_doubt: int = 0
     unpriced_calls: int = 0
-    reserved_usd: float | None = Field(
-        default=None, description="of the cost of a run, what was reserved for calls in doubt"
-    )
-    model_calls: int | None = Field(
-        default=None, description="of the calls of a run, those of models and agents"
-    )
+    reserved_usd: float | None = Field(None, description="reserved for calls in doubt")
+    model_calls: int | None = Field(None, description="calls of models and agents")
 
 
 def usage_item(usage: Json) -> UsageItem:
@@ -74,17 +70,11 @@ class RunItem(Closed):
     created_at: float
     updated_at: float
     parent: ShownOrNone = Field(description="the run that this one is a fork of")
-    origin: ShownOrNone = Field(
-        description="who started it: server, detached (in the background), terminal, python"
-    )
+    origin: ShownOrNone = Field(description="server, detached, terminal or python")
     due: float | None = Field(description="when a waiting run resumes by itself")
     waiting_for: WaitingFor | None = Field(description="set if no server drives the run yet")
-    project: ShownOrNone = Field(
-        default=None, description="where it belongs, if not to this project and configuration"
-    )
-    position: int | None = Field(
-        default=None, description="its place among the runs of its workflow that wait for a turn"
-    )
+    project: ShownOrNone = Field(None, description="set if it belongs to another project")
+    position: int | None = Field(None, description="its place in the queue of its workflow")
     last_seq: int
     cost_usd: float | None = Field(description="null: no price is known")
     reserved_usd: float = Field(description="of the cost, what was reserved for calls in doubt")
@@ -102,17 +92,12 @@ class RunItem(Closed):
     exit_reason: ShownOrNone
     stopped_by: ShownOrNone
     mark: Annotated[Mark | None, OrNone] = Field(
-        description="of a run that succeeded with a loop that ended at a limit or budget, or "
-        "with a warning of a text that was cut, left out or not clear"
+        description="what fell short in a run that succeeded"
     )
     error: ShownOrNone
     given: str = Field(description="its inputs in a line")
-    labels: dict[Shown, Shown] = Field(
-        description="by name; runs of experiments have experiment, case, variant, repeat"
-    )
-    seconds: float = Field(
-        description="how long it has worked, without pauses and waits for people; 0: not known"
-    )
+    labels: dict[Shown, Shown]
+    seconds: float = Field(description="how long it has worked, without pauses; 0: unknown")
 
 
 class RunList(Closed):
@@ -120,9 +105,7 @@ class RunList(Closed):
 
     runs: list[RunItem]
     next: str | None = Field(description="give it as `before` for the next page")
-    total: int | None = Field(
-        description="how many runs match; null if that is not known without reading each"
-    )
+    total: int | None = Field(description="how many runs match; null: too many to count")
     workflows: list[str] = Field(description="the names of all workflows that have runs")
 
 
@@ -262,12 +245,8 @@ class RunDetail(RunItem):
 
     result: Result
     approvals: list[ApprovalItem]
-    can: list[Action] = Field(
-        description="the requests that the run accepts now, of those that the token may make"
-    )
-    driver: Literal["here", "elsewhere", "nobody"] = Field(
-        description="who drives it: this server, another process, nobody"
-    )
+    can: list[Action] = Field(description="the requests that it accepts from this token now")
+    driver: Literal["here", "elsewhere", "nobody"] = Field(description="which process drives it")
     forks: list[str]
     inputs: dict[str, JsonValue]
     defaults: dict[str, JsonValue] = Field(description="the inputs that it was not given")
@@ -275,9 +254,7 @@ class RunDetail(RunItem):
     started_at: float
     ended_at: float | None
     warnings: list[Shown]
-    changed_file: ShownOrNone = Field(
-        description="a file that has changed since the run began, which keeps what it began with"
-    )
+    changed_file: ShownOrNone = Field(description="a file that changed since the run began")
 
 
 @router.get("/runs/{run}")

@@ -335,7 +335,4 @@ class Heartbeat:
         while True:
             due = loop.time() + (_BUSY_S if is_busy else _IDLE_S)
             await asyncio.sleep(due - loop.time())
-            self.note(loop.time() - due)
-
-    def note(self, late_s: float) -> None:
-        self._late.append((time.monotonic(), late_s))
+            self._late.append((time.monotonic(), loop.time() - due))

@@ -63,12 +63,8 @@ class ProjectItem(Closed):
     workflows: int
     edit: bool = Field(default=False, description="whether this server saves files")
     who: str = Field(default="", description="the name of the token that asks")
-    role: Role = Field(
-        default="admin", description="what it may do; each role includes those before it"
-    )
-    may: list[str] = Field(
-        default_factory=list, description="the operations that it may do on this server"
-    )
+    role: Role = Field("admin", description="each role includes those before it")
+    may: list[str] = Field([], description="the operations that this token may use here")
 
 
 @router.get("/project")
@@ -349,12 +345,8 @@ class GraphNode(Closed):
     case: str | None = Field(description="inside of a branch: in which case it lies")
     when: str | None = Field(description="a condition under which it runs")
     loop: GraphLoop | None
-    ports: GraphPorts | None = Field(
-        default=None, description="of a loop whose file draws it with ports; else null"
-    )
-    settings: dict[str, str] = Field(
-        default_factory=dict, description="its prompt, as the file writes it"
-    )
+    ports: GraphPorts | None = Field(None, description="of a loop that is drawn with ports")
+    settings: dict[str, str] = Field({}, description="its prompt, as the file writes it")
 
 
 class GraphEdge(Closed):
@@ -477,6 +469,8 @@ class _Drawing:
 def _node(
     node: ir.Node, workflow: ir.Workflow, path: str, parent: str, case: str | None
 ) -> GraphNode:
+    inputs = dict(node.inputs.entries) if isinstance(node, ir.Task) else {}
+    prompt = safe(_written(inputs.get("prompt")))[:_SETTING_MAX]
     return GraphNode(
         path=path,
         name=node.name,
@@ -490,7 +484,7 @@ def _node(
         when=line(node.when.source, 200) if node.when is not None else None,
         loop=_loop(node) if isinstance(node, ir.Loop) else None,
         ports=_ports(node) if isinstance(node, ir.Loop | ir.ForEach) else None,
-        settings=_settings(node),
+        settings={"prompt": prompt} if prompt else {},
     )
 
 
@@ -501,13 +495,6 @@ def _ports(loop: ir.Loop | ir.ForEach) -> GraphPorts | None:
         return None
     sides = {side: [line(name, 80) for name in names] for side, names in ports.items()}
     return GraphPorts.model_validate(sides)
-
-
-def _settings(node: ir.Node) -> dict[str, str]:
-    """The prompt of a step, as the file writes it."""
-    prompt = dict(node.inputs.entries).get("prompt") if isinstance(node, ir.Task) else None
-    words = safe(_written(prompt))[:_SETTING_MAX]
-    return {"prompt": words} if words else {}
 
 
 def _model(task: ir.Task, workflow: ir.Workflow) -> str | None:
