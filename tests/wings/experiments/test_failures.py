@@ -193,8 +193,8 @@ def test_where_the_outside_failed_all_trials_that_is_said() -> None:
     for words in (("experiment", "what-if", FILE), report):
         asked = whorl(*words)
         assert asked.exit_code == 2
-        words = "the provider failed 2 trials of experiment 'guess' (P104), and no other one has"
-        assert f"error[X113]: {words}" in asked.stderr
+        words = "the provider failed 2 trials of experiment 'guess' (P127), and no other one has"
+        assert f"error[P127]: {words}" in asked.stderr
         assert "404" in asked.stderr
     Path("whorl.toml").write_text(CONFIG)
     assert whorl(*advised(asked.stderr)).exit_code == 0

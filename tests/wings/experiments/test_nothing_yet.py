@@ -75,7 +75,7 @@ def test_runs_of_other_versions_are_counted(words: tuple[str, ...]) -> None:
 
     assert asked.exit_code == 2
     assert (
-        "error[X109]: no run of experiment 'guess' has ended yet; 24 runs of other cases, variants "
+        "error[X110]: no run of experiment 'guess' has ended yet; 24 runs of other cases, variants "
         "or versions of its files do not count" in asked.stderr
     )
     assert whorl(*advised(asked.stderr)).exit_code == 0
@@ -90,7 +90,7 @@ def test_grades_that_are_missing_are_told_with_what_to_do() -> None:
     asked = whorl("experiment", "what-if", FILE)
 
     assert asked.exit_code == 2
-    assert "error[X114]: no rule is answered by all 12 runs" in asked.stderr
+    assert "error[X115]: no rule is answered by all 12 runs" in asked.stderr
     assert "explore the loop and grade all iterations" in asked.stderr
 
 

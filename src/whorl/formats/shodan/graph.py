@@ -299,7 +299,7 @@ def read_graph(context: Findings, root: Mapping) -> Graph:
             shown = f"{node.holder[:60]!r}, which is not a loop of this file"
             loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
             message, advice = f"{node.id!r} is inside {shown}", suggest(node.holder, loops)
-            context.report("W010", message, node.span, label="no such loop", help=advice)
+            context.report("W005", message, node.span, label="no such loop", help=advice)
         if holder is None or node.id in around or holder.type != "loop":
             graph.nodes[node.id] = replace(node, holder="")
     for node in graph.nodes.values():

@@ -408,7 +408,7 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
             advice = suggest(port.name, outputs)
             advice = advice or "add it to outputMappings, or connect an inner output to it"
             message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} has no source"
-            inner.context.report("W010", message, port.span, label="no source", help=advice)
+            inner.context.report("W005", message, port.span, label="no source", help=advice)
     return outputs
 
 

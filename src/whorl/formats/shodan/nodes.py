@@ -323,7 +323,7 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
             message = f"agent {node.id!r} continues a session, but runner {runner!r} cannot"
             advice = "use claude-code, codex or openai, or leave sessionId unconnected"
             span = span_of(node.fields, "runner")
-            level.context.report("W022", message, span, label="keeps no sessions", help=advice)
+            level.context.report("W007", message, span, label="keeps no sessions", help=advice)
         inputs: dict[str, ir.Value] = {
             "agent": ir.Constant(program),
             "prompt": expression(prompt),

@@ -189,7 +189,7 @@ def check_sessions(subject: Subject) -> Iterator[Diagnostic]:
     """Checks that a step can continue its session, and is the one that began it (W007)."""
     for at, words, advice in session_faults(subject.workflow.body):
         message = f"{at.rpartition('/')[2]!r} {words}"
-        yield Diagnostic("W022", message, subject.places.node(at), "cannot continue", advice)
+        yield Diagnostic("W007", message, subject.places.node(at), "cannot continue", advice)
 
 
 def session_faults(

@@ -204,14 +204,14 @@ def _baseline(
     if not is_file(project, against):
         why = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
         advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
-        raise UsageError(why, help=advice, code="X100")
+        raise UsageError(why, help=advice, code="W005")
     if against.endswith(ENDINGS) or not against.endswith(".json"):
         before = _found_by(project, against)
     else:
         try:
             before = check_saved(json.loads(open_file(against, size_max=64 * 1024 * 1024)))
         except ValueError as fault:
-            raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
+            raise UsageError(f"{against!r} is not a saved report: {fault}", code="W001") from None
     check_comparable(read, before, against)
     return before
 

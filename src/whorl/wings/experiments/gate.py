@@ -206,4 +206,4 @@ def check_comparable(experiment: Experiment, before: dict[str, Any], against: st
         return
     words = f"no case of {experiment.name!r} is in {against!r}, so there is nothing to compare"
     advice = f"its cases: {', '.join(list(before['cases'])[:_NAMED])}"
-    raise UsageError(words, help=advice, code="X115")
+    raise UsageError(words, help=advice, code="X114")

@@ -399,7 +399,7 @@ def no_grade(experiment: Experiment, commands: Commands, runs: int) -> UsageErro
     """Returns the error for rules without a rank: a returned iteration has no grade in some run."""
     words = f"no rule is answered by all {runs} runs: grader {experiment.main_grader!r} has not "
     advice = f"explore the loop and grade all iterations; see what has no grade: {commands.run}"
-    return UsageError(f"{words}graded all iterations", help=advice, code="X114")
+    return UsageError(f"{words}graded all iterations", help=advice, code="X115")
 
 
 # Notes of a report on its trials and grades.

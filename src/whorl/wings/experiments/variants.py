@@ -116,7 +116,7 @@ def with_models(workflow: Workflow, variant: Variant) -> Workflow:
             last = name.rpartition("/")[2]
             advice = f"write {last!r}" if last in known else suggest(name, sorted(known))
             words = f"variant {variant.name!r} names the step {name!r}, which does not exist"
-            raise InvalidWorkflow([Diagnostic("X100", words, variant.span, help=advice)])
+            raise InvalidWorkflow([Diagnostic("W005", words, variant.span, help=advice)])
 
     def change(node: Node) -> Node:
         model = variant.models.get(node.name) or variant.model

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".test.yaml", ".test.yml", ".test.json")
 FOLDER = "tests"
-RECORDING_BYTES_MAX = 50_000_000
+_WORKFLOWS = (".yaml", ".yml", ".json")
 
 
 @dataclass(slots=True)
