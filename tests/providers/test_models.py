@@ -24,6 +24,7 @@ from provider_server import (
 from whorl.errors import ProviderError, UsageError
 from whorl.providers.models.client import Prices, choose_models
 from whorl.providers.models.conversation import Candidate
+from whorl.providers.models.wires import OpenAIWire
 from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
@@ -175,6 +176,21 @@ def test_prices_of_the_public_list() -> None:
     assert 0.1 < cost < 10
     assert prices.cost(Candidate(official, "no-such-model"), 1, 1) is None
     assert prices.cost(Candidate(elsewhere, "gpt-4o-mini"), 1, 1) is None
+
+
+def test_a_near_model_is_suggested_if_a_model_does_not_exist(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(*_: Any, **__: Any) -> Any:
+        raise ProviderError("no such model", code="P104", detail={"status": 404})
+
+    monkeypatch.setattr(OpenAIWire, "converse", refuse)
+    settings = settings_from({}, {"OPENAI_API_KEY": "k" * 10})
+    models = ("openai/gpt-55-mini", "openai/unheard-of")
+    near, far = say(settings, *(ask(model=model) for model in models))
+
+    assert (near.code, str(near)) == ("P127", "no such model; did you mean 'gpt-5-mini'?")
+    assert (far.code, str(far)) == ("P127", "no such model")
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,8 @@ class Models:
         except ProviderError as error:
             if error.code == "P104" and error.detail.get("status") == 404:
                 error.code = "P127"
+            if error.code == "P127" and (near := _near_model(candidate)):
+                error.args = (f"{error}; {near}",)
             return error, self._usage_of_fault(candidate, conversation, error)
         fault = fault_in(answer, conversation, candidate.name)
         return fault or answer, Usage(1, read, written, cost)
@@ -234,11 +236,8 @@ class Prices:
             return (read * price.input + written * price.output) / 1_000_000
         if provider.kind in FREE_KINDS:
             return 0.0
-        # A model behind another address has the name of a listed one at most by chance.
-        public = KNOWN_PROVIDERS.get(provider.name)
-        if public is None or provider.base_url != public.base_url or not public.prices:
-            return None
-        if candidate.name in self._unlisted:
+        listing = _listing_of(provider)
+        if not listing or candidate.name in self._unlisted:
             return None
         from genai_prices import Usage, calc_price
 
@@ -249,11 +248,30 @@ class Prices:
             cache_write_tokens=cached[1] or None,
         )
         try:
-            listed = calc_price(usage, model_ref=candidate.model, provider_id=public.prices)
+            listed = calc_price(usage, model_ref=candidate.model, provider_id=listing)
         except LookupError:
             self._unlisted.add(candidate.name)
             return None
         return float(listed.total_price)
+
+
+def _near_model(candidate: Candidate) -> str:
+    """Returns the question that names the nearest listed model of the provider, or ""."""
+    if not (listing := _listing_of(candidate.provider)):
+        return ""
+    from genai_prices.data_snapshot import get_snapshot
+
+    provider = get_snapshot().find_provider(None, listing, None)
+    return did_you_mean(candidate.model, [model.id for model in provider.models])
+
+
+def _listing_of(provider: ProviderSettings) -> str:
+    """Returns the provider's name in the price list, or "".
+
+    A model behind another address has the name of a listed one at most by chance.
+    """
+    public = KNOWN_PROVIDERS.get(provider.name)
+    return public.prices if public is not None and provider.base_url == public.base_url else ""
 
 
 @dataclass(slots=True)
