@@ -12,8 +12,7 @@ from conformance.literate import read_cases
 from conformance.reading import workflow_of
 from conformance.replies import Script
 from conformance.running import run_simulated
-from whorl.interfaces.cli.live_tree import Outline, Picture
-from whorl.interfaces.cli.live_view import framed
+from whorl.interfaces.cli.live_view import Picture, framed
 from whorl.interfaces.progress import Progress
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
@@ -40,9 +39,8 @@ class Watched:
         self.now = self.began = self.events[0].at
         self._next = 0
 
-    @property
-    def outline(self) -> Outline:
-        return Outline(self.machine, self.progress, self.workflow)
+    def picture(self, **options: Any) -> Picture:
+        return Picture(self.machine, self.progress, self.workflow, self.now, **options)
 
     def take(self) -> Event | None:
         """Takes the next event in; None: there are no more."""
@@ -71,7 +69,7 @@ class Watched:
 
     def pane(self, width: int, height: int, **options: Any) -> str:
         """What a terminal of that size shows."""
-        picture = Picture(self.outline, self.now, width=width - 4, height=height - 3, **options)
+        picture = self.picture(width=width - 4, height=height - 3, **options)
         console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
         with console.capture() as captured:
             console.print(framed(picture, "whorl run", ["p pause", "q plain lines"]))

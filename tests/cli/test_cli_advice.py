@@ -167,7 +167,7 @@ def test_advised_commands_have_these_options(project: Path, whorl: Whorl, is_bef
     assert advised_command(went_on.err)[:6] == ["whorl", *given, "why"]
     whorl("show", "abcdefg", *given).says("`whorl --config 'my config.toml' --store kept ls`")
     failed = whorl("run", "failing.yaml", *given)
-    for looked in (whorl("why", "last", *given).out, whorl("show", "--brief", "last", *given).out):
+    for looked in (whorl("why", "last", *given).err, whorl("show", "--brief", "last", *given).err):
         assert "whorl --config 'my config.toml' --store kept resume" in looked, looked
     assert advised_command(failed.err)[:6] == ["whorl", *given, "resume"]
 
@@ -193,24 +193,10 @@ def test_the_loop_that_is_continued_is_named(project: Path, whorl: Whorl) -> Non
     assert whorl(*command[1:]).out == "4\n"
 
 
-def test_a_run_with_a_secret_is_advised_with_a_place_for_it(project: Path, whorl: Whorl) -> None:
-    text = "whorl: 1\ninputs: {key: {type: string, secret: true}, n: number}\n"
-    text += "steps:\n  a: {ask: Fail}\n"
-    (project / "s.yaml").write_text(text)
-    whorl("run", "s.yaml", "-i", "key=abc", "-i", "n=1")
-    (project / "s.yaml").write_text(text.replace("Fail", "Report"))
-    command = advised_command(whorl("why", "last").out)
-
-    assert "key=VALUE" in command
-    assert whorl(*command[1:]).out == "the report\n"
-
-
 @pytest.mark.parametrize(
     ("step", "is_of_file"),
     [
         ("{value: \"{{ 1 / 'a' }}\"}", True),
-        ('{ask: Report, files: "{{ 5 }}"}', True),
-        ("{read: \".whorl/{{ 'store.db' }}\"}", True),
         ("{read: \"absent.{{ 'txt' }}\"}", False),
         ("{read: \".hidden/{{ 'a.txt' }}\"}", False),
         ("{ask: Fail}", False),
@@ -222,8 +208,7 @@ def test_resume_is_not_advised(project: Path, whorl: Whorl, step: str, is_of_fil
     (project / "f.yaml").write_text(f"whorl: 1\nsteps:\n  w: {{ask: Write}}\n  a: {step}\n")
     ran = whorl("run f.yaml").ends(1)
 
-    assert advised_command(ran.err)[1] == ("run" if is_of_file else "resume"), ran.err
-    assert ("after you have corrected f.yaml" in ran.err) == is_of_file
+    assert advised_command(ran.err)[1] == ("show" if is_of_file else "resume"), ran.err
 
 
 def test_validate_lists_every_permission_that_is_missing(project: Path, whorl: Whorl) -> None:
@@ -345,7 +330,7 @@ def test_what_is_printed_can_be_asked_for(
 def test_a_step_means_the_iteration_that_it_lies_in(whorl: Whorl) -> None:
     run = whorl("run", "polish.yaml", "x", "--json").json["run"]
 
-    assert "is a fork of" in whorl("fork", f"{run}/polish[2]/write").err
+    assert "forked from" in whorl("fork", f"{run}/polish[2]/write").err
     kept = whorl("show", "last", "--json").json
     assert (kept["parent"], kept["usage"]["model_calls"]) == (run, 5)
     assert whorl("accept", f"{run}/polish[2]/review").code == 0
@@ -441,4 +426,4 @@ def test_what_to_do_about_a_run_is_done_where_it_belongs(
 
     run = whorl("ls --json").json[0]["run"]
 
-    whorl("why last").prints(f"next: cd {project} && whorl runs approve {run}")
+    whorl("why last").says(f"next: cd {project} && whorl runs approve {run}")

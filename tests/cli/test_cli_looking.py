@@ -45,7 +45,7 @@ def test_ls(whorl: Whorl) -> None:
 
 def test_status(whorl: Whorl, run: str) -> None:
     whorl("show", "--brief", run).prints(
-        "status:     ✓ succeeded",
+        f"run {run} of polish: succeeded after 3 iterations, $",
         "iteration:  3/5 of polish  condition_met (expression)",
         "until:      review.approved or score ≥ 0.95",
         "last:       iteration 3, score 0.90: review.approved is true",
@@ -72,9 +72,12 @@ def test_show(whorl: Whorl, run: str) -> None:
 
 
 def test_why(whorl: Whorl, run: str) -> None:
-    ended = "3 iterations of at most 5; it ended because an expression became true"
+    ended = "polish stopped after 3 of 5 iterations: review.approved is true\n"
     whorl("why last").prints(
-        ended, "1  0.41   not met  review.approved is false; score 0.41 < 0.95", "3  0.90★  met"
+        ended,
+        "exit reason: condition_met (expression)",
+        "1  0.41   not met  review.approved is false; score 0.41 < 0.95",
+        "3  0.90★  met",
     )
     [met] = whorl("why last --json").json["loops"]
     facts = met["iterations"][0]["facts"]
@@ -182,7 +185,10 @@ def test_why_of_a_failure_a_limit_and_of_what_nothing_judged(whorl: Whorl, proje
     whorl("run failing.yaml")
     whorl("why last").prints("error[")
     whorl("run polish.yaml x --max-iterations 1")
-    whorl("why last").prints("it reached its limit of iterations: max_iterations")
+    whorl("why last").prints(
+        "polish stopped after 1 of 1 iteration: it reached its limit of iterations\n",
+        "exit reason: max_iterations",
+    )
     body = "steps: {l: {repeat: {RULE, steps: {a: {value: 1}}}}}"
     (project / "l.yaml").write_text(f"whorl: 1\n{body.replace('RULE', 'at_most: 1')}\n")
     whorl("run l.yaml")
@@ -191,8 +197,8 @@ def test_why_of_a_failure_a_limit_and_of_what_nothing_judged(whorl: Whorl, proje
     (project / "l.yaml").write_text(f"whorl: 1\n{body.replace('RULE', rule)}\n")
     whorl("run l.yaml")
     whorl("continue last --iterations 2")
-    words = "3 iterations of at most 5; it ended because it made the iterations that it was"
-    whorl("why last").prints(f"{words} continued")
+    words = "l stopped after 3 of 5 iterations: it made the iterations that it was continued for"
+    whorl("why last").prints(words)
 
 
 def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
@@ -219,13 +225,13 @@ def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
 
 def test_diff(whorl: Whorl, run: str) -> None:
     changed = "-draft one\n+draft two\n+with two lines"
-    whorl("diff last 1 2").prints("iteration 1 → 2  score 0.41 → 0.63 +.22", changed)
+    whorl("diff last 1 2").prints("polish 1 -> 2: score 0.41 -> 0.63, $", changed)
     only = whorl("diff last 1 2 --step write --json").json
     assert list(only["diff"]) == ["write"]
     assert only["iterations"][1]["results"]["review"]["score"] == 0.63
     other = whorl("run polish.yaml 'a haiku' --json").json["run"]
     told = whorl("diff", run, "1", "2", "--with", other).prints(changed)
-    told.prints(f"iteration 1 → 2 of {other}  score 0.41 → 0.63 +.22")
+    told.prints(f"polish 1 -> 2 of {other}: score 0.41 -> 0.63, $")
 
 
 def test_watch_of_a_run_that_ended_prints_its_result(whorl: Whorl, run: str) -> None:
@@ -241,7 +247,7 @@ def test_nested_loops_are_named_by_their_outer_iteration(whorl: Whorl, project: 
     (project / "nested.yaml").write_text(f"whorl: 1\nname: nested\nsteps: {steps}\n")
     whorl("run nested.yaml").says("outer[1]/inner  2/2", "outer  3/3")
 
-    whorl("why last").prints("outer[3]/inner  2 iterations of at most 2")
+    whorl("why last").prints("outer[3]/inner stopped after 2 of 2 iterations")
     for number in (1, 2, 3):
         whorl("show").prints(f" outer[{number}]/inner  2/2  max_iterations")
     whorl("diff last 1 2").ends(0)
@@ -366,13 +372,13 @@ def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -
     place = "all[2]/polish"
 
     told = whorl(f"why last --at {place}")
-    told.prints(f"{place}  2 iterations of at most 2; it ended because")
+    told.prints(f"{place} stopped after 2 of 2 iterations: ")
     assert "all[3]/polish" not in told.out
     [loop] = whorl(f"why last --at {place} --json").json["loops"]
     assert (loop["path"], len(loop["iterations"])) == (place, 2)
     assert whorl(f"runs cost last --at {place} --json").json["total"]["calls"] == 4
     assert whorl(f"runs cost last --at {place}[1] --json").json["total"]["calls"] == 2
-    whorl(f"diff last 1 2 --at {place}").prints("score 0.41 → 0.63", "iteration 1")
+    whorl(f"diff last 1 2 --at {place}").prints("score 0.41 -> 0.63", "polish 1 -> 2")
     for wrong in ("why last --at all[99]/polish", "runs cost last --at all[99]/polish"):
         whorl(wrong).ends(2, "error[W902]")
     whorl("runs cost last --at elsewhere").ends(2, "error[W902]")
@@ -405,9 +411,8 @@ def test_a_run_that_ended_at_a_limit_is_marked(whorl: Whorl, project: Path) -> N
     limited = retold(project, at_limit)
 
     assert whorl("ls").out.splitlines()[1].startswith("! limit  ")
-    whorl("show", "--brief", limited).prints("status:     ! limit\n")
-    whorl("show", limited).prints("! polish  2/2  max_iterations", "status:     ! limit\n")
-    assert whorl("why", limited).out.startswith("run retold of polish has succeeded: ! limit\n")
+    whorl("show", "--brief", limited).prints("run retold of polish: ! limit after 2 iterations")
+    whorl("show", limited).prints("! polish  2/2  max_iterations", "polish: ! limit after")
     assert "✓" not in whorl("resume", limited).ends(0, "! limit  polish  ").err
 
     budget = retold(project, at_budget, "second")
@@ -454,4 +459,4 @@ def test_scores_outside_their_range_and_close_ones_are_told(whorl: Whorl, projec
     why = whorl("why", run).prints("score 0.94996 < 0.95", "score 0.95 ≥ 0.95").out
     assert "0.95 < 0.95" not in why
     whorl("show", run).prints("+.00006")
-    whorl("diff", run, "1", "2").prints("score 0.9499 → 0.94996 +.00006")
+    whorl("diff", run, "1", "2").prints("score 0.9499 -> 0.94996")

@@ -166,7 +166,7 @@ def test_a_toy_answer_is_told(whorl: Whorl, project: Path, monkeypatch: pytest.M
     run = whorl("run polish.yaml -i task=x --config own.toml --json").json["run"]
     # It is not installed, so that nobody has to wait for it.
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    toy = "no provider is configured, so the embedded toy model answers"
+    toy = "no provider is configured; using the built-in toy model"
     for line in (f"continue {run} -n 1", f"fork {run} --at polish[2]"):
         whorl(line).says(toy, "--config names the configuration")
 

@@ -121,7 +121,7 @@ def test_what_gives_no_rights_needs_no_trust(folder: Path, whorl: Whorl, config:
 
 
 def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, whorl: Whorl) -> None:
-    unasked = whorl("project", "trust").prints("run commands: any program")
+    unasked = whorl("project", "trust").prints("commands any program")
     trusted = whorl("project", "trust", "--yes")
     record = folder / "home" / "whorl" / "trust.json"
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (record, record.parent)]
@@ -157,7 +157,7 @@ def test_a_value_that_is_not_shown_is_one_that_has_changed(folder: Path, whorl: 
     shown, listed = whorl("project", "trust"), whorl("project", "trust", "--json")
 
     assert not {key for key in ("NeSfkUdz", "VJklf3aA") if key in f"{told} {kept} {shown} {listed}"}
-    assert "  start programs: npx pg --token=*** (MCP server m), with A=***\n" in shown.out
+    assert "  programs: npx pg --token=*** (MCP server m), with A=***\n" in shown.out
     notified = "'https://hooks.example/...' is notified about runs"
     assert f"+ notify: {notified} (changed values, which are not shown)\n" in shown.out
     assert "\n-" not in shown.out
@@ -210,9 +210,9 @@ def test_a_yes_at_the_terminal_is_kept_and_a_no_runs_nothing(
 ) -> None:
     terminal = at("run", "touch.yaml")
     ends = "next: whorl" if code == 0 else "error[W908]"
-    terminal.talk(("trust it? [y/N]: ", typed), until=ends, code=code)
+    terminal.talk(("Trust it? [y/N]: ", typed), until=ends, code=code)
 
-    assert "run commands: any program" in terminal.shown
+    assert "commands any program" in terminal.shown
     assert (folder / "made").exists() == (code == 0)
     assert whorl("run", "touch.yaml").code == code
 

@@ -19,7 +19,7 @@ def test_validate(whorl: Whorl, project: Path) -> None:
 
     done = whorl("validate polish.yaml bad.yaml commanding.yaml").ends(2, "bad.yaml:")
     done.says("warning[R110]: commands are not allowed").prints("commanding.yaml: ok")
-    done.prints("polish.yaml: ok (native, 5 steps, at most 49 calls (11 without retries))")
+    done.prints("polish.yaml: ok, native, 1 loop, at most 49 calls (11 without retries)")
     whorl("validate commanding.yaml").ends(0)
     reports = whorl("validate polish.yaml bad.yaml --json").json
     assert [report["ok"] for report in reports] == [True, False]
@@ -87,7 +87,7 @@ def test_what_a_run_would_stumble_over_is_a_warning(whorl: Whorl, project: Path)
             assert DOUBTED[step] in told
             assert "1 warning" in told
         else:
-            assert told == "", step
+            assert told == "next: whorl run t.yaml\n", step
 
     steps = "  a: {run: [touch, ran.txt]}\n  b: {agent: claud, prompt: hi}\n"
     (project / "t.yaml").write_text(head + steps)
@@ -110,9 +110,9 @@ def test_folders_are_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
     done = whorl("validate flows").ends(2)
     assert done.out.splitlines() == [
         "flows/deep/bad.yaml: 1 error",
-        "flows/good.test.yaml: ok (1 test; run them with `whorl test`)",
-        "flows/good.yaml: ok (native, 1 step)",
-        "flows/odd.yaml: ok (native, 1 step, at most 1 call)",
+        "flows/good.test.yaml: ok, 1 test",
+        "flows/good.yaml: ok, native, 1 step",
+        "flows/odd.yaml: ok, native, 1 step, at most 1 call",
         "4 files: 2 ok, 1 warning, 1 error",
     ]
     assert done.err.index("bad.yaml:3") < done.err.index("warning[P114]")
@@ -122,9 +122,9 @@ def test_folders_are_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
     (flows / "deep" / "whorl.toml").write_text("[defaults]\nmodle = 1\n")
     whole = whorl("validate").ends(2, "modle").out
     assert "flows/deep/whorl.toml: 1 error\n" in whole
-    assert "whorl.toml: ok (configuration)\n" in whole
+    assert "whorl.toml: ok, configuration\n" in whole
     assert whole.endswith("11 files: 7 ok, 2 warnings, 2 errors\n")
-    whorl("test flows").ends(0).prints("flows/good.test.yaml", "1 test, all passed")
+    whorl("test flows").ends(0).prints("flows/good.test.yaml: 1 passed")
     whorl("test flows/deep").ends(2, "there are no tests in 'flows/deep'")
 
 

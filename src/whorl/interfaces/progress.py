@@ -74,6 +74,16 @@ class LoopProgress(LoopFold):
     iteration_at: float = 0.0
     iterations: deque[Iteration] = field(default_factory=lambda: deque(maxlen=ITERATIONS_MAX))
     is_failed: bool = False
+    # Up to which iteration it is explored, whatever its rule says.
+    most: int = 0
+
+    def count(self, number: int | None = None) -> str:
+        """Returns an iteration and the limit: `3/4`, or `4 (exploring to 6, rule 3)`."""
+        number = self.number if number is None else number
+        if not self.limit or number <= self.limit:
+            return f"{number}/{self.limit}" if self.limit else str(number)
+        rule = next((done.number for done in self.iterations if done.is_met), self.limit)
+        return f"{number} (exploring{f' to {self.most}' if self.most else ''}, rule {rule})"
 
     def take(self, event: Event, seq: int = 0, number: int | None = None) -> None:
         LoopFold.take(self, event, seq, number)
@@ -121,13 +131,11 @@ class Progress(RunFold[LoopProgress]):
     run: str = ""
     workflow: str = ""
     mark: str = ""
-    # False: only the loops of its past are known.
-    is_whole: bool = True
     started_at: float = 0.0
     steps: dict[str, Step] = field(default_factory=dict)
     waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
-    # When the first thing happened inside a loop or a list.
-    begun: dict[str, float] = field(default_factory=dict)
+    # The loops that are explored, each with its number of iterations.
+    explore: dict[str, int] = field(default_factory=dict)
     # By the address of a loop or a list: the addresses inside its iterations or items.
     _inside: dict[str, dict[str, None]] = field(default_factory=dict)
     # What has ended and may be let go, the oldest first.
@@ -144,6 +152,8 @@ class Progress(RunFold[LoopProgress]):
                 self.started_at = event.at
             case "run.started":
                 self.started_at = self.started_at or event.at
+                explored: Any = event.body.get("explore") or {}
+                self.explore = dict(explored)
             case "run.finished":
                 for one in self.steps.values():
                     if one.state in ("running", "retrying", "waiting"):
@@ -170,25 +180,24 @@ class Progress(RunFold[LoopProgress]):
             self._forget_inside(address)
         loop = self.loops.get(address)
         if loop is None:
-            loop = self.loops[address] = LoopProgress(address)
-            self._place(address, event.at)
+            loop = self.loops[address] = LoopProgress(address, most=self.explore.get(address, 0))
+            self._place(address)
         self._past_loops.pop(address, None)
         if event.kind == "loop.finished" and "[" in address:
             self._let_go(self.loops, self._past_loops, address, LOOPS_MAX)
         return loop
 
-    def _place(self, address: str, at: float) -> None:
+    def _place(self, address: str) -> None:
         """Remembers an address under each loop and list around it."""
         around = _around(address)
         while around and address not in self._inside.setdefault(around, {}):
             self._inside[around][address] = None
-            self.begun.setdefault(around, at)
             address, around = around, _around(around)
 
     def _forget_inside(self, address: str) -> None:
         for key in self._inside.pop(address, ()):
             self._forget_inside(key)
-            for places in (self.steps, self.loops, self.begun):
+            for places in (self.steps, self.loops):
                 places.pop(key, None)
             self._past_steps.pop(key, None)
             self._past_loops.pop(key, None)
@@ -248,7 +257,7 @@ class Progress(RunFold[LoopProgress]):
     def _begin_step(self, base: str, state: str, at: float, attempt: int) -> Step:
         step = self.steps[base] = Step(base, state, at, attempt=attempt)
         self._past_steps.pop(base, None)
-        self._place(base, at)
+        self._place(base)
         return step
 
     def _let_go(

@@ -24,11 +24,12 @@ Look: TypeAlias = "tuple[str, Awaitable[tuple[bool, str]]]"
 
 
 class Finding(NamedTuple):
-    """The result of one check."""
+    """The result of one check, and the command that repairs it, if one does."""
 
     what: str
     ok: bool
     words: str
+    repair: str = ""
 
 
 async def configured(settings: Settings, known_tools: Path) -> list[Finding]:
@@ -87,7 +88,7 @@ async def _model(settings: Settings, named: str) -> tuple[bool, str]:
     [chosen] = choose_models(settings, {"model": named}).candidates
     if not settings.providers:
         advice = "set OPENAI_API_KEY or the like, or add [providers.NAME] to whorl.toml"
-        return True, f"the embedded toy model, since no provider is configured; {advice}"
+        return True, f"the built-in toy model, since no provider is configured; {advice}"
     return True, f"{chosen.provider.name}/{chosen.model}, if a file names none"
 
 

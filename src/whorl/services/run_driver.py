@@ -151,7 +151,7 @@ class Driving:
         self._closing = True
         calls = self.runtime.drain()
         if calls and seconds:
-            log.warning("waiting %g s at most for %d calls that are under way", seconds, calls)
+            log.warning("waiting up to %g s for %d open calls", seconds, calls)
         if self._tasks:
             await asyncio.wait(set(self._tasks.values()), timeout=seconds)
 
@@ -172,8 +172,8 @@ class Driving:
         store = self.runtime.store
         for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
             if entry.event.kind in _STEERING:
-                words = f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}"
-                advice = "look at the run as it is now, and ask again"
+                words = f"run {run} has changed since: {entry.event.kind} at {entry.seq}"
+                advice = "look at the run again, and repeat the request"
                 raise UsageError(words, help=advice, code="W905")
         event = make()
         refusal = objection(fold(store, run).machine, event)
@@ -201,7 +201,7 @@ class Driving:
                 task = await self._hand_over(run, *(() if is_posted else (event,)))
             await asyncio.sleep(POLL_S)
         if task is not None:
-            raise StoreError(f"run {run} was asked {event.kind!r}, which cannot be written yet")
+            raise StoreError(f"the request {event.kind!r} to run {run} cannot be written yet")
 
     async def _hand_over(self, run: RunId, *requests: Event) -> asyncio.Task[str] | None:
         """Gives requests to the run's driver; None if another process gets them by its inbox."""

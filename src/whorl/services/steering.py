@@ -54,7 +54,8 @@ def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> 
 
 def paused(store: SqliteStore, run: RunId) -> Event:
     if store.run(run).status == "interrupted":
-        raise UsageError(f"run {run} is interrupted: nothing of it is under way")
+        words = f"run {run} is interrupted, so there is nothing to pause"
+        raise UsageError(words, help=f"`whorl resume {run}` resumes it")
     return asked("run.paused", {"by": "person"})
 
 
@@ -255,7 +256,7 @@ def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> Non
     place = program_of(store, run)
     if place and is_lacking(store, providers, run):
         words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
-        advice = f"resume it in the program that has them: `asyncio.run(whorl.resume('{run}'))`"
+        advice = f"resume it in that program: `asyncio.run(whorl.resume('{run}'))`"
         raise UsageError(f"{words}import", help=advice, code="P114")
 
 

@@ -63,8 +63,7 @@ def test_the_tests_beside_a_workflow_are_run(tests: Path, whorl: Whorl) -> None:
     for words in (["polish.yaml"], ["polish.test.yaml"], []):
         done = whorl("test", *words).ends(0)
 
-        assert done.out.splitlines()[0] == "polish.test.yaml"
-        assert done.out.splitlines()[-1] == "4 tests, all passed"
+        assert done.out.splitlines()[0] == "polish.test.yaml: 4 passed"
     assert not (tests.parent / ".whorl").exists()
 
 
@@ -91,7 +90,8 @@ def test_a_test_that_fails_says_what_differs_and_why(tests: Path, whorl: Whorl) 
         'steps.polish[2]/write.inputs.prompt: expected in it "after two", got "Write a',
         "loops.polish.iterations: expected 9, got 2",
         "steps.polish[1]/length.output: expected 4, got 3",
-        "| polish  2 iterations of at most 5; it ended because an expression",
+        "polish.test.yaml: 1 of 3 failed\n",
+        "| polish stopped after 2 of 5 iterations: review.approved is true",
     )
 
     told = json.loads(whorl("test", "polish.yaml", "--json").out)
@@ -162,14 +162,14 @@ def test_coverage_lists_the_steps_that_no_test_reaches(tests: Path, whorl: Whorl
 def test_a_run_becomes_a_test(project: Path, whorl: Whorl) -> None:
     assert whorl("run", "polish.yaml", "a haiku").code == 0
     done = whorl("test", "polish.yaml", "--save", "polish.test.yaml")
-    assert (done.code, done.out) == (0, "whorl test polish.test.yaml\n"), done.err
+    assert done.ends(0).err == "next: whorl test polish.test.yaml\n"
     path = project / "polish.test.yaml"
     text = path.read_text()
 
     assert "draft two\n          with two lines" in text
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     done = whorl("test", "polish.yaml")
-    assert (done.code, done.out.splitlines()[-1]) == (0, "1 test, all passed"), done.out
+    assert done.ends(0).out.splitlines()[0] == "polish.test.yaml: 1 passed"
     assert whorl("test", "polish.yaml", "--save", "polish.test.yaml").code == 2
     (project / "polish.yaml").write_text(
         (project / "polish.yaml").read_text().replace("review.approved", "review.score > 2")

@@ -44,7 +44,7 @@ EXITS = {
     0: "done: the run succeeded, all tests passed, the gate holds",
     1: "the answer is no: the run or a test failed, the gate does not hold",
     2: "a mistake of the caller: file, configuration, command line",
-    3: "something outside failed before a run began: provider, store, cluster",
+    3: "a provider, the store or the cluster failed before a run began",
     4: "the run waits for a person",
     5: "paused, cancelled or interrupted; or a budget stopped an experiment",
     70: "a fault of Whorl",
@@ -238,7 +238,8 @@ def _described(fault: Exception) -> Diagnostic:
 def _words_of(fault: click.ClickException) -> tuple[str, str]:
     """Returns the message and the advice for what click found, in our words."""
     ctx = fault.ctx if isinstance(fault, click.UsageError) else None
-    advice = f"`{ctx.command_path} --help` shows how it is used" if ctx is not None else ""
+    path = ctx.command_path.partition(" ")[2] if ctx is not None else ""
+    advice = f"see `whorl help {path}`" if path else "see `whorl help all`"
     if isinstance(fault, click.NoSuchOption):
         hint = did_you_mean(fault.option_name, fault.possibilities or ())
         words = f"there is no option {fault.option_name!r}"

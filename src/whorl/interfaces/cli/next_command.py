@@ -1,52 +1,33 @@
-"""Suggests what a user would most probably do next about a run, as commands to paste."""
+"""Suggests what a user would most probably do next about a run, as one command to paste."""
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
+from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import safe
+from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import command, flags, root_code, way_on
-from whorl.interfaces.cli.options import pasted, step_words
+from whorl.interfaces.cli.options import pasted
 from whorl.interfaces.formatting import as_much_again
+from whorl.interpreter.events import split_iteration
 from whorl.interpreter.requests import objection
-from whorl.lazily import dataclass
-from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.sealed_secrets import shown
-from whorl.runtimes.sqlite.listing import EXPERIMENT
+from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 from whorl.services.inspecting.results import amounts_to_go_on, workflow_of
-from whorl.services.runs import changed_file, one_of_several
-from whorl.services.steering import chosen_steps, resumed
+from whorl.services.runs import changed_file, find_run, one_of_several
+from whorl.services.steering import resumed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
-# These can be done anywhere.
-_LOOKS = frozenset({"show", "why", "watch", "help"})
-# A longer command is not repeated with its inputs.
-_COMMAND_MAX = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A suggested command, and what the user may have to know about it."""
-
-    words: Sequence[str]
-    note: str = ""
-
-    def __str__(self) -> str:
-        return f"{pasted(*self.words)}{self.note and f'   # {self.note}'}"
+# These can be done anywhere, and mean the newest run if none is named.
+_LOOKS = frozenset({"show", "why", "diff"})
 
 
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str = "") -> str:
@@ -54,156 +35,110 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any], asked: 
 
     Returns "" if that is the command that was `asked`.
     """
-    commands = _next(store, run, result)
-    verb, folder = commands[0].words[0], store.run(run).project
-    text = "   # or: ".join(map(str, commands)) if verb != asked else ""
-    return f"cd {quote(folder)} && {text}" if text and folder and verb not in _LOOKS else text
+    verb, *words = _next(store, run, result, asked)
+    if verb == asked:
+        return ""
+    if verb in _LOOKS and words[0] == run:
+        # A try is not the newest run, even if it is the only one.
+        with suppress(UsageError):
+            words = words[find_run(store, "last") == run :]
+    text, folder = pasted(verb, *words), store.run(run).project
+    is_anywhere = verb in _LOOKS or verb in ("watch", "help")
+    return f"cd {quote(folder)} && {text}" if folder and not is_anywhere else text
 
 
-def _next(store: SqliteStore, run: RunId, result: dict[str, Any]) -> list[Command]:
-    if "mocked" in result:
-        # A mocked run cannot continue with real answers.
-        return [Command(["why" if result["loops"] else "show", run])]
-    match result["status"]:
+def _next(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str) -> list[str]:
+    if store.run(run).key.startswith(TRY):
+        return ["show", f"{run}/{workflow_of(store, run).body.nodes[-1].name}"]
+    # A mocked run cannot continue with real answers.
+    match "mocked" if "mocked" in result else result["status"]:
+        case "mocked":
+            return _look(store, run, result, asked)
         case "succeeded":
-            usual = Command(["why" if result["loops"] else "show", run])
-            return [_more(store, run, result) or usual]
+            return _more(store, run, result) or _look(store, run, result, asked)
         case "failed":
-            return [_after_failure(store, run, result)]
+            return _after_failure(store, run, result)
         case "waiting":
-            return _answers(store, run, result["waiting_for"])
+            gates = result["waiting_for"]
+            loop, is_limit = gates[0]["address"].partition("/:")[0], gates[0]["reason"] == "limit"
+            # Without --at, the command would not mean a loop inside another one.
+            is_named = len(gates) > 1 or (is_limit and "[" in loop)
+            return ["runs", "approve", run, *(["--at", loop] if is_named else [])]
         case "paused" if result["paused_by"] == "budget":
-            return [_advised(result, "R103") or Command(["resume", run])]
+            return _advised(result, "R103") or ["resume", run]
         case "paused" | "interrupted":
-            return [Command(["resume", run])]
+            return ["resume", run]
         case "running":
-            return [Command(["watch", run])]
-    return [Command(["show", run])]
+            return ["watch", run]
+    return ["show", run]
 
 
-def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Command:
+def _look(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str) -> list[str]:
+    """Returns the command that shows most about a run that has ended."""
+    loops = [loop for loop in result["loops"] if "[" not in loop["path"]]
+    if asked == "fork":
+        forked = store.read(run, kinds=frozenset({"run.forked"}))
+        loop, number = split_iteration(str([entry.event for entry in forked][-1].body["at"]))
+        at = ["--at", loop] if len(loops) > 1 else []
+        return ["diff", run, str(number), str(number), "--with", result["parent"], *at]
+    if asked == "why" and loops and loops[-1]["iterations"] > 1:
+        at, last = (["--at", loops[-1]["path"]] if len(loops) > 1 else []), loops[-1]["iterations"]
+        return ["diff", run, str(last - 1), str(last), *at]
+    return ["why" if result["loops"] and asked not in ("why", "accept") else "show", run]
+
+
+def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> list[str]:
     error = result["error"]
-    root = root_code(error)
-    # Trying a loop again would only reach its limit again.
-    more = _more(store, run, result) if error.get("code") in ("R102", "R108") else None
-    if more or error.get("code") == "R102":
-        return more or Command(["why", run])
-    if root == "P118" and "raise the budget" in str(error.get("message")):
-        return _with_room(store, run, str(error.get("path"))) or Command(["resume", run])
-    if root == "P118" or error.get("code") in ("R110", "R111"):
-        return Command(["help", "P118" if root == "P118" else error["code"]])
-    if root == "P122" and "since this run began" in str(error.get("message")):
-        # The run keeps the tools that it began with.
-        return run_again(store, run)
-    is_asked = error.get("code") == "R108"
-    if not is_asked and objection(fold(store, run).machine, resumed()) is not None:
-        return Command(["show", run])
-    if file := changed_file(store, run):
-        return run_again(store, run, f"{_seen(file)} has changed since this run began")
-    if _is_of_file(error, root) and os.path.isfile(store.run(run).file):
-        return run_again(store, run, f"after you have corrected {_seen(store.run(run).file)}")
-    return Command(["resume", run], "asks again" if is_asked else "tries again only what failed")
+    code, root = error.get("code"), root_code(error)
+    if code in ("R102", "R108"):
+        # Trying a loop again would only reach its limit again.
+        return _more(store, run, result) or ["why" if code == "R102" else "resume", run]
+    if root == "P118" or code in ("R110", "R111"):
+        return ["help", "P118" if root == "P118" else code]
+    # A run keeps the tools and the files that it began with.
+    if root == "P122" or changed_file(store, run):
+        return _start_again(store, run)
+    if objection(fold(store, run).machine, resumed()) is not None:
+        return ["show", run]
+    # An expression fails again, whatever is repeated.
+    return ["show", f"{run}/{error['path']}"] if root == "R104" else ["resume", run]
 
 
-def _is_of_file(error: dict[str, Any], root: str) -> bool:
-    """Returns whether every retry of a step would fail because of what the file says."""
-    while isinstance(cause := error.get("cause"), dict) and cause.get("code"):
-        error = cause
-    words = str(error.get("message", ""))
-    # Others are about a file or a folder, which may be there the next time, or about a permission.
-    return root == "R104" or (root == "P113" and words.startswith("input ")) or (
-        root == "P125" and "[allow]" not in words)  # fmt: skip
+def changed_words(store: SqliteStore, run: RunId) -> str:
+    """Returns that a run uses an older version of its file, and how to use the current one.
 
-
-def changed_words(store: SqliteStore, run: RunId, forking: Sequence[str] = ()) -> str:
-    """Says that a run uses an older version of its file, and how to use the current one.
-
-    Returns "" if its files have not changed. `forking` are the words of a fork that was requested.
+    Returns "" if its files have not changed.
     """
     file = changed_file(store, run)
     if not file:
         return ""
-    outer = [row for row in store.loops(run) if "[" not in row.address and row.iterations]
-    if not forking and outer:
-        forking = ["--at", f"{outer[-1].address}[{outer[-1].iterations}]"]
-    again = run_again(store, run)
-    ways = f"`{command(*again.words)}`{again.note and f' {again.note}'}"
-    if forking and not _is_of_experiment(store, run):
-        fork = command("fork", run, *forking, "--file", *_file_words(store, run))
-        ways = f"`{fork}`, or from the beginning: {ways}"
     return (
-        f"{_seen(file)} has changed since this run began; it goes on with the version it began "
-        f"with; to use the new one: {ways}"
+        f"{safe(os.path.relpath(file))} has changed since this run began; the run keeps the "
+        f"version it began with; to use the new one: `{command(*_start_again(store, run))}`"
     )
 
 
-def run_again(store: SqliteStore, run: RunId, note: str = "") -> Command:
-    """Returns the command that runs a file again with a run's inputs; its note names the rest."""
-    if _is_of_experiment(store, run):
-        return Command(["experiment", "run", _seen(store.run(run).file)], note)
-    body, workflow = shown(next(iter(store.read(run, limit=1))).event), workflow_of(store, run)
-    ports = {port.name: port for port in workflow.inputs}
-    inputs: list[str] = []
-    given: Any = body.get("input") or {}
-    for name, value in given.items():
-        if name in ports and ports[name].type in ("file", "files"):
-            value = _seen_files(store.run(run).file, value)
-        is_secret = name in ports and ports[name].secret
-        inputs += ["-i", f"{name}=VALUE" if is_secret else _given(name, value)]
-    limits: Any = body.get("limits") or {}
-    options = step_words(chosen_steps(store, run))
-    if (budget := limits.get("cost_usd")) not in (None, workflow.limits.cost_usd):
-        options += ["--budget", f"{budget:g}"]
-    if iterations := body.get("iterations"):
-        options += ["--max-iterations", str(iterations)]
-    words = ["run", *_file_words(store, run)]
-    whole = [*words, *inputs, *options]
-    if len(command(*whole)) <= _COMMAND_MAX and HIDDEN not in command(*whole):
-        return Command(whole, note)
-    return Command([*words, *options], ", ".join(filter(None, ("with the same inputs", note))))
+def _start_again(store: SqliteStore, run: RunId) -> list[str]:
+    """Returns the command that uses the present file: a fork, which keeps inputs, or a new run."""
+    row, name = store.run(run), one_of_several(store, run)
+    file = safe(os.path.relpath(row.file))
+    if row.key.startswith(EXPERIMENT):
+        return ["experiment", "run", file]
+    words = [file, *(["--workflow", name] if name else [])]
+    outer = [loop for loop in store.loops(run) if "[" not in loop.address and loop.iterations]
+    if not outer:
+        return ["run", *words]
+    return ["fork", run, "--at", f"{outer[-1].address}[{outer[-1].iterations}]", "--file", *words]
 
 
-def _file_words(store: SqliteStore, run: RunId) -> list[str]:
-    """Returns the file of a run as command words, with its workflow if the file has several."""
-    name = one_of_several(store, run)
-    return [_seen(store.run(run).file), *(["--workflow", name] if name else [])]
-
-
-def _is_of_experiment(store: SqliteStore, run: RunId) -> bool:
-    return store.run(run).key.startswith(EXPERIMENT)
-
-
-def _seen(file: str) -> str:
-    """Returns a path relative to the current folder."""
-    return safe(os.path.relpath(file))
-
-
-def _seen_files(file: str, paths: Json) -> Json:
-    """Returns input files of a run as paths relative to the current folder.
-
-    The run stores them relative to the project, whose folder contains the run's own file.
-    """
-    if isinstance(paths, list):
-        return [_seen_files(file, path) for path in paths]
-    found = (os.path.join(folder, str(paths)) for folder in Path(file).parents)
-    return next((_seen(path) for path in found if os.path.exists(path)), paths)
-
-
-def _given(name: str, value: Json) -> str:
-    """Returns an input in the form of `-i`."""
-    if isinstance(value, str) and value.isprintable() and not value.startswith("@"):
-        return f"{name}={value}"
-    return f"{name}:={json.dumps(value, ensure_ascii=False)}"
-
-
-def _advised(result: dict[str, Any], code: str) -> Command | None:
+def _advised(result: dict[str, Any], code: str) -> list[str]:
     """Returns the command of the newest warning with a code, if it has one; its amount suffices."""
     facts = (each.get("facts") for each in result["warnings"][::-1] if each["code"] == code)
     ways = (way_on(code, each, result["run"]) for each in facts if each)
-    return next((Command(words) for words in ways if words), None)
+    return next((words for words in ways if words), [])
 
 
-def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Command | None:
+def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> list[str]:
     """Returns the command that continues the last loop ended by a limit or a person, if any can."""
     loops = result["loops"]
     advised = _advised(result, "R102")
@@ -221,8 +156,8 @@ def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> Command | N
         # Those inside of it do not count, and those in `each` do.
         others = [each["path"] for each in loops if not f"{each['path']}[".startswith(f"{path}[")]
         at = ["--at", path] if others else []
-        return Command(["continue", run, *at, *amounts])
-    return None
+        return ["continue", run, *at, *amounts]
+    return []
 
 
 def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
@@ -231,28 +166,3 @@ def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
     own = [each.get("cost_usd") for each in limits if isinstance(each, dict)]
     budgets = (*own, store.run(run).budget_usd)
     return min((each for each in budgets if isinstance(each, int | float)), default=None)
-
-
-def _with_room(store: SqliteStore, run: RunId, path: str) -> Command | None:
-    """Returns the command that repeats a call cut short by a budget, with that budget doubled."""
-    rows = [row for row in store.loops(run)[::-1] if path.startswith(f"{row.address}[")]
-    ways: list[tuple[list[str], Any]]
-    ways = [(["continue", run, "--at", row.address], row.limits) for row in rows]
-    ways.append((["resume", run], fold(store, run).machine.state["limits"]))
-    for words, limits in ways:
-        if more := flags({name: (limits or {}).get(name) for name in ("cost_usd", "tokens")}):
-            return Command([*words, *more])
-    return None
-
-
-def _answers(store: SqliteStore, run: RunId, gates: list[dict[str, Any]]) -> list[Command]:
-    """Returns the commands that answer the first open question of a run."""
-    gate = gates[0] if gates else {"address": "", "reason": ""}
-    loop, is_limit = gate["address"].partition("/:")[0], gate["reason"] == "limit"
-    # Without --at, the command would not mean a loop inside another one.
-    at = ["--at", loop] if len(gates) > 1 or (is_limit and "[" in loop) else []
-    answers = [Command(["runs", "approve", run, *at])]
-    if is_limit:
-        more = flags(amounts_to_go_on(fold(store, run).machine, loop))
-        answers.append(Command(["continue", run, *at, "--iterations", "3", *more]))
-    return [*answers, Command(["runs", "reject", run, *at, "-m", "..."])]

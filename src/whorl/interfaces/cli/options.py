@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
-# Of the files of one input.
-FILES_MAX, FILES_BYTES_MAX = 500, 50_000_000
-NO_RUNS = "no runs yet; start one with `whorl run FILE`"
+# Of one input.
+FILES_MAX = 500
+NO_RUNS = "no runs yet\nnext: whorl run FILE"
 FORMS = (
     "write NAME=VALUE for a text or a path, NAME:=JSON for any value; NAME=@FILE is the text of a "
     "file, and NAME:=@FILE the JSON in it; a list takes several -i; --inputs FILE has many inputs"
@@ -221,7 +221,9 @@ def write_file(
 _FORMS = (".csv", ".json", ".md", ".svg")
 
 
-def output_option(**forms: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def output_option(
+    *, overwrites: bool = True, **forms: str
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Adds -o, which writes the output to a file, in the form that its ending names.
 
     `forms` maps endings to the options that choose these forms, or that take a file themselves.
@@ -242,6 +244,8 @@ def output_option(**forms: str) -> Callable[[Callable[..., R]], Callable[..., R]
             own = str(options.get("file") or "")
             if own and os.path.realpath(own) == os.path.realpath(output):
                 raise UsageError(f"{output!r} is the file itself", help="name another file")
+            if not overwrites and os.path.exists(output):
+                raise UsageError(f"{output!r} exists", help="name another file")
             if form and options[form] is None:
                 return function(*args, **options | {form: output})
             if form and not any(options[each] for each in forms.values() if each):
@@ -353,14 +357,12 @@ def _find_files(pattern: str, name: str, is_list: bool) -> list[Json]:
     elif os.path.isdir(pattern):
         raise UsageError(f"-i {name}: {pattern!r} is a folder, and {name!r} takes one file")
     paths = sorted(path for path in paths if os.path.isfile(path))
-    size = sum(map(os.path.getsize, paths))
     if not paths:
         advice = "paths are relative to the current folder"
         raise UsageError(f"-i {name}: {pattern!r} matches no file", help=advice)
-    if len(paths) > FILES_MAX or size > FILES_BYTES_MAX:
-        words = f"-i {name}: {pattern!r} means {plural(len(paths), 'file')} with {size:,} bytes"
-        words += f", and at most {FILES_MAX} with {FILES_BYTES_MAX:,} are taken"
-        raise UsageError(words, help="name fewer")
+    if len(paths) > FILES_MAX:
+        words = f"-i {name}: {pattern!r} means {plural(len(paths), 'file')}"
+        raise UsageError(words, help=f"name at most {FILES_MAX}")
     return [*paths]
 
 

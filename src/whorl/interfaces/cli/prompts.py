@@ -29,8 +29,8 @@ _LOOK_S = 0.3
 _MORE_ITERATIONS = 3
 # What may be answered, by the reason of the question; any other question is a plain gate.
 _CHOICES = {
-    "iteration": ("accept", "go on with feedback", "later"),
-    "limit": ("accept", "go on", "reject", "later"),
+    "iteration": ("accept", "continue with feedback", "later"),
+    "limit": ("accept", "continue", "reject", "later"),
 }
 _USUAL = ("approve", "reject", "feedback", "later")
 _YES = frozenset({"approve", "accept"})
@@ -81,15 +81,19 @@ class _Question:
         limit = loop_frame(fold(self.store, self.run).machine, place).get("limit_reason")
         if self.reason == "limit" and limit == "budget" and budget is None:
             # Of tokens and calls only the file gives more.
-            choices.remove("go on")
+            choices.remove("continue")
         chosen = await self._choice(choices, f"{about}\n")
         feedback = ""
         if chosen == "feedback":
             while not feedback:
                 feedback = await self._line("your words: ")
             chosen = await self._choice(["approve", "reject", "later"])
-        elif chosen == "go on":
-            return await self._more(place, str(limit), budget)
+        elif chosen == "continue":
+            # With as much again of what it has used up.
+            more: dict[str, Json] = {"iterations": _MORE_ITERATIONS}
+            if limit == "budget":
+                more = {"cost_usd": float(as_much_again(budget)), "around": True}
+            return asked("run.continued", {"at": place} | (more if limit != "timeout" else {}))
         elif chosen not in (*_YES, "later"):
             feedback = await self._line("your words (Enter for none): ")
         if chosen == "later":
@@ -105,28 +109,6 @@ class _Question:
             for choice in choices:
                 if typed and choice.startswith(typed):
                     return choice
-
-    async def _more(self, place: str, limit: str, budget: float | None) -> Event:
-        """Asks how much more the loop may use of what it has used up."""
-        body: dict[str, Json] = {"at": place}
-        if limit == "max_iterations":
-            words = f"how many more iterations (Enter for {_MORE_ITERATIONS}): "
-            body["iterations"] = int(await self._number(words, _MORE_ITERATIONS, least=1))
-        elif limit == "budget":
-            again = as_much_again(budget)
-            words = f"how many dollars more (Enter for {again}): "
-            body |= {"cost_usd": await self._number(words, float(again)), "around": True}
-        return asked("run.continued", body)
-
-    async def _number(self, words: str, usual: float, least: float = 1e-9) -> float:
-        while True:
-            typed = await self._line(words)
-            try:
-                number = float(typed.lstrip("+$")) if typed else usual
-            except ValueError:
-                continue
-            if least <= number < 1e9:
-                return number
 
     async def _line(self, words: str) -> str:
         typed = await _read_line(words, self.is_open)

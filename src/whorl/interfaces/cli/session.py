@@ -29,11 +29,13 @@ from whorl.interfaces.cli.prompts import AnsweredElsewhere, Skipped, ask
 from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import echo, is_ours, say, silence
 from whorl.interfaces.cli.trust import accept_changes, ask_for_trust
-from whorl.interfaces.formatting import line
+from whorl.interfaces.formatting import age, line
 from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
+from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.folding import look_on
+from whorl.runtimes.journal.folding import fold, look_on
+from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
 from whorl.services.inspecting.live_text import folder_of, listening
@@ -152,7 +154,7 @@ def _going_on(run: str) -> Iterator[None]:
     try:
         yield
     except StoreError as fault:
-        fault.help = fault.help.replace(DO_AGAIN, f"then go on with `whorl resume {run}`")
+        fault.help = fault.help.replace(DO_AGAIN, f"then `whorl resume {run}`")
         raise
 
 
@@ -160,7 +162,8 @@ def meant_run(store: SqliteStore, text: str) -> RunId:
     """Returns the run that a command will change; prints which one unless its id was given."""
     run = find_run(store, text)
     if run != text:
-        say(f"{text!r} is run {run}, {line(store.run(run).name, 60)}")
+        row = store.run(run)
+        say(f"run {run} ({line(row.name, 60)}, {age(time.time() - row.updated_at)} ago)")
     return run
 
 
@@ -199,6 +202,8 @@ class RunSession:
     providers: Providers
     watcher: watchers.NullWatcher
     show: Show
+    # The command, where the next one depends on it.
+    asked: str = ""
     was_stopped: bool = False
     report: Callable[[object], None] = print_json
     loaded: Sequence[Any] = ()
@@ -227,8 +232,15 @@ class RunSession:
         """Shows a run that another process drives, until it ends."""
         return await self.settle(run) if await self._follow(run, from_start=from_start) else 0
 
-    async def steer(self, run: RunId, event: Event) -> int:
-        """Sends a request to a run, and shows it as it continues; returns the exit code."""
+    async def steer(self, run: RunId, event: Event, words: str) -> int:
+        """Sends a request to a run, and shows it as it continues; returns the exit code.
+
+        `words` say what it does, before the run continues.
+        """
+        if self.store.run(run).status != "running":
+            with objections(run):
+                raise_objection(objection(fold(self.store, run).machine, event))
+        say(f"run {run}: {words}")
         self._say_changed(run)
         return await self.settle(run) if await self._carry_out(run, event) else 0
 
@@ -289,7 +301,7 @@ class RunSession:
         else:
             if status == "succeeded" and not self.show.events:
                 print_outputs(result["outputs"])
-            lines = final_lines(self.store, run, result, shown=shown)
+            lines = final_lines(self.store, run, result, self.asked, shown)
             for words in lines if status != "succeeded" else ():
                 echo(words, err=True)
             say(*lines)
@@ -311,7 +323,7 @@ class RunSession:
                     raise
             else:
                 return True
-        say(f"run {run} is driven by another process, which goes on with it")
+        say(f"run {run} is driven by another process, which carries out the request")
         return await self._follow(run)
 
     async def _taken(self, run: RunId, before: int) -> bool:
@@ -357,7 +369,7 @@ class RunSession:
                 self.watcher.offer({"q": ("stop watching", following.cancel)})
                 await following
         except asyncio.CancelledError:
-            say(f"run {run} continues; to watch it again: {pasted('watch', run)}")
+            say(f"run {run} continues", f"next: {pasted('watch', run)}")
             return False
         return True
 
@@ -412,7 +424,7 @@ class RunSession:
         calls, seconds = self.runtime.drain(by_person=by_person), self.providers.settings.drain_s
         asyncio.get_running_loop().call_later(seconds, self.runtime.stop)
         if calls:
-            waits = f"{plural(calls, 'call')} under way may end within {seconds:g} s"
+            waits = f"{plural(calls, 'open call')} may finish within {seconds:g} s"
             self.watcher.leave(f"stopping: {waits}; Ctrl-C again stops at once")
 
 

@@ -69,13 +69,11 @@ ONE_BY_ONE_MAX = 8
 # If there are more, up to this number that did not meet their condition are listed, too.
 _UNMET_MAX = 5
 _ITERATION = regex(r"\[[0-9]+\]")
-_ENDS = {"condition_met": "met", "max_iterations": "limit", "": "under way"}
-# These end a loop, and say nothing about whether its result is good.
-_ENDS_ONLY = frozenset({"plateau", "stable"})
+_ENDS = {"condition_met": "met", "max_iterations": "limit", "": "running"}
 _MET = frozenset({"condition_met", "accepted"})
 _PAUSED = {
-    "restore": "it was under way when the backup was made: what it has done since is not known",
-    "stuck": "nothing of it was under way, and it waited for nothing: please report this",
+    "restore": "it was running when the backup was made, so calls after the backup are unknown",
+    "stuck": "no step was running and it waited for nothing, which is a fault of Whorl: report it",
 }
 # Where a model asks again with the results of tools, and where a tool is called.
 _TURN, _TOOL = regex(r"/:turn[0-9]+(#[0-9]+)?$"), regex(r"/:tool[0-9]+(#[0-9]+)?$")
@@ -112,21 +110,23 @@ def print_outputs(outputs: dict[str, Json]) -> None:
 
 
 def final_lines(
-    store: SqliteStore, run: RunId, result: dict[str, Any], *, shown: Set[str] = frozenset()
+    store: SqliteStore,
+    run: RunId,
+    result: dict[str, Any],
+    asked: str,
+    shown: Set[str] = frozenset(),
 ) -> Iterator[str]:
     """Yields exit reason, returned iteration, cost, run, next command.
 
     Leaves out the questions at the addresses in `shown`.
     """
-    status = result["status"]
     row = store.run(run)
-    words, color = badge(status, row.mark)
+    words, color = badge(result["status"], row.mark)
     head = paint(words, color, bold=True)
     took = seconds(worked) if (worked := formatting.worked(row)) else ""
     mocked = f"mocked by {line(result['mocked'], 200)}" if "mocked" in result else ""
     yield joined(head, line(row.name, 60), took, usage_words(result["usage"]), f"run {run}", mocked)
-    yield from indented(loops_lines(result["loops"]))
-    yield from indented(all_loops(run, result["loops"]))
+    yield from indented(loops_lines(run, result["loops"]))
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
     yield from indented(error_lines(result["error"]))
@@ -134,8 +134,32 @@ def final_lines(
     for gate in result["waiting_for"]:
         if gate["address"] not in shown:
             yield from indented(gate_lines(gate))
-    if following := next_command(store, run, result):
-        yield f"  next: {following}"
+    if following := next_command(store, run, result, asked):
+        yield f"next: {following}"
+
+
+def run_line(row: RunRow, result: dict[str, Any]) -> str:
+    """Returns how a run stands: `run 1m7q2ja of first: succeeded after 3 iterations, $0.02`."""
+    loops = [loop for loop in result["loops"] if "[" not in loop["path"]]
+    state, color = badge(result["status"], row.mark)
+    words = paint(state if row.mark else result["status"], color)
+    if len(loops) == 1:
+        is_over = result["status"] in status_words.ENDED
+        made = plural(loops[0]["iterations"], "iteration")
+        words += f" after {made}" if is_over else f" after {made} of {safe(loops[0]['path'])}"
+    took = seconds(worked) if (worked := formatting.worked(row)) else ""
+    mocked = f"mocked by {line(result['mocked'], 200)}" if "mocked" in result else ""
+    parts = filter(None, (words, cost_words(result["usage"]), took, mocked))
+    return f"run {row.id} of {line(row.name, 60)}: {', '.join(parts)}"
+
+
+def cost_words(usage: dict[str, Any]) -> str:
+    """Returns what calls cost, as far as it is known, without what is reserved for others."""
+    known = round((usage["cost_usd"] or 0.0) - (usage.get("reserved_usd") or 0.0), 9)
+    paid = formatting.dollars(known) if known > 0 else ""
+    if not (unpriced := usage.get("unpriced_calls")):
+        return paid
+    return f"{paid}, cost of {plural(unpriced, 'call')} not known" if paid else "cost not known"
 
 
 def note_lines(row: RunRow, result: dict[str, Any]) -> Iterator[str]:
@@ -191,26 +215,21 @@ def pause_words(result: dict[str, Any]) -> str:
 
 def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
     """A table below a line: so many columns are set to the right, and one may be cut."""
-    width = None if (columns := room()) is None else columns - 2
-    return indented(formatting.table(rows, right=range(right), width=width, shrink=(shrink,)))
+    return indented(formatting.table(rows, right=range(right), width=room() - 2, shrink=(shrink,)))
 
 
 def usage_words(usage: dict[str, Any]) -> str:
     if not usage["calls"]:
         return ""
     tokens = usage["input_tokens"] + usage["output_tokens"]
-    reserved = usage.get("reserved_usd") or 0.0
-    known = round((usage["cost_usd"] or 0.0) - reserved, 9)
     # The cost of calls in doubt is unknown.
+    reserved = usage.get("reserved_usd")
     held = f"{formatting.dollars(reserved)} reserved for " if reserved else ""
     parts = (
         calls_made(usage),
         f"{formatting.count(tokens)} tok" if tokens else "",
-        formatting.dollars(known) if known > 0 else "",
+        cost_words(usage),
         f"{held}{plural(usage['in_doubt'], 'call')} in doubt" if usage["in_doubt"] else "",
-        f"{plural(unpriced, 'call')} of unknown price"
-        if (unpriced := usage.get("unpriced_calls"))
-        else "",
     )
     return ", ".join(part for part in parts if part)
 
@@ -227,32 +246,20 @@ def calls_made(usage: dict[str, Any]) -> str:
     return f"{words}, {plural(others, 'other call')}" if others else words
 
 
-def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+def loops_lines(run: str, loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yields a line for each loop; of many, how many ended in which way, and some that failed."""
     if len(loops) <= ONE_BY_ONE_MAX:
         yield from map(loop_words, loops)
         return
-    yield from _counts(loops)
-    unmet = [loop for loop in loops if loop["exit_reason"] and loop["exit_reason"] not in _MET]
-    yield from indented(map(loop_words, unmet[:_UNMET_MAX]))
-
-
-def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
-    """Returns the command that lists all loops, if `loops_lines` does not list each."""
-    words = f"`whorl show {run}` lists all {len(loops):,} loops"
-    return [carrying(words)] if len(loops) > ONE_BY_ONE_MAX else []
-
-
-def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yields for each loop of the file how many times it ended in which way."""
     counts: dict[str, Counter[str]] = {}
     for loop in loops:
         path = unescape(_ITERATION.sub("", loop["path"]))
-        reason = loop["exit_reason"] or ""
-        if loop["stopped_by"] in _ENDS_ONLY:
-            reason = f"{_ENDS.get(reason, reason)} ({loop['stopped_by']})"
-        counts.setdefault(path, Counter())[reason] += 1
+        counts.setdefault(path, Counter())[loop["exit_reason"] or ""] += 1
     for path, ends in counts.items():
         yield f"{safe(path)}: {ends_words(ends)}"
+    unmet = [loop for loop in loops if loop["exit_reason"] and loop["exit_reason"] not in _MET]
+    yield from indented(map(loop_words, unmet[:_UNMET_MAX]))
+    yield carrying(f"`whorl show {run}` lists all {len(loops):,} loops")
 
 
 def ends_words(reasons: Mapping[str, int]) -> str:
@@ -288,20 +295,25 @@ def loop_lines(
     machine: Machine,
     is_stopped: bool = False,
 ) -> Iterator[str]:
-    """Yields why a loop ended: its conditions and their values in each iteration.
+    """Yields why a loop stopped: its conditions and their values in each iteration.
 
     `is_stopped`: a person ended it and chose no iteration.
     """
     node = results.loop_node(workflow, row.path)
     limit = results.limit_now(machine, row)
-    of = f" of at most {limit}" if limit is not None else ""
-    ended = "it has not ended"
+    number = plural(row.iterations, "iteration")
+    if limit is not None and row.iterations <= limit:
+        number = f"{row.iterations} of {plural(limit, 'iteration')}"
     if row.exit_reason:
         why = end_words(row, is_stopped=is_stopped)
         if row.exit_reason == "max_iterations" and limit is not None and row.iterations < limit:
             why = "it made the iterations that it was continued for"
-        ended = f"it ended because {why}: {exit_words(row.exit_reason, row.stopped_by)}"
-    yield f"{safe(row.address)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
+        elif iterations and iterations[-1].note.get("met"):
+            why = verdict_words(iterations[-1].note, 100, with_reasons=False) or why
+        yield f"{safe(row.address)} stopped after {number}: {why}"
+        yield f"  exit reason: {exit_words(row.exit_reason, row.stopped_by)}"
+    else:
+        yield f"{safe(row.address)} has not stopped: {number}"
     if node is not None and node.until is not None:
         yield f"  until: {status_words.condition_words(node.until)}"
     if row.returned_iteration is not None:

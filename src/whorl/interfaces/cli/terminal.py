@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UNSAFE_LETTERS, escaped, visible
+from whorl.errors import UNSAFE_LETTERS, columns, escaped, visible
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool 
 
 # No other program can write it, so a style that has it was painted here.
 _MARK = str(int.from_bytes(os.urandom(8), "big"))
+# A word with the space before it, or a command.
+_PARTS = regex(r"\s*(?:`[^`]*`|[^\s`])+")
 _STEERING = regex(f"\x1b\\[{_MARK};(?P<ours>[0-9;]*m)|\r\n|(?![\n\t]){UNSAFE_LETTERS}")
 
 
@@ -102,13 +104,39 @@ def is_ours(*streams: TextIO) -> bool:
         return False
 
 
-def room() -> int | None:
-    """Returns the width of the terminal, or None on a pipe, which takes lines of any length."""
-    if not sys.stdout.isatty():
-        return None
+# The width of lines where no terminal has one.
+_WIDTH = 100
+
+
+def room() -> int:
+    """Returns the width of the terminal."""
+    if not sys.stdout.isatty() and not sys.stderr.isatty():
+        return _WIDTH
     from shutil import get_terminal_size
 
-    return get_terminal_size().columns
+    return get_terminal_size((_WIDTH, 24)).columns
+
+
+def shortened(words: str) -> str:
+    """Returns a line as far as the terminal has room for it."""
+    width = room()
+    while columns(words) > width:
+        words = words[: max(0, len(words) - 1 - (columns(words) - width)) or 0].rstrip() + "…"
+    return words
+
+
+def _wrapped(words: str) -> list[str]:
+    """Returns a line as lines that fit the terminal; a command in backticks is not cut."""
+    width = room() if sys.stderr.isatty() else 0
+    if not width or len(words) <= width or "\n" in words or "\x1b" in words or words[:5] == "next:":
+        return [words]
+    lines, indent = [""], " " * (len(words) - len(words.lstrip()) + 2)
+    for part in _PARTS.findall(words):
+        if lines[-1].strip() and columns(lines[-1] + part) > width:
+            lines.append(indent)
+            part = part.lstrip()
+        lines[-1] += part
+    return lines
 
 
 _silent = False
@@ -128,7 +156,8 @@ def silence() -> Iterator[None]:
 def say(*lines: str) -> None:
     """Prints lines for the user on stderr."""
     for words in () if _silent else lines:
-        echo(words, err=True)
+        for part in _wrapped(words):
+            echo(part, err=True)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.terminal import echo, is_ours, paint, say
+from whorl.errors import UsageError, columns, did_you_mean, plural, safe
+from whorl.interfaces.cli.terminal import echo, indented, is_ours, paint, room, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,45 +19,44 @@ if TYPE_CHECKING:
 
 _COLORS = {"+": "green", "-": "red"}
 _TITLES = {
-    "commands": "run commands",
-    "code": "run code of the folder",
-    "programs": "start programs",
+    "code": "code of the folder",
     "addresses": "send to addresses",
-    "notify": "notify",
-    "network": "call private addresses",
-    "files": "use files",
+    "network": "private addresses",
     "prices": "count money by",
     "deletion": "delete",
+}
+_HEADS = {
+    "harmless": " permits nothing that needs trust",
+    "trusted": " is trusted, and permits: ",
+    "changed": " has changed since you trusted it; it asks for:",
 }
 
 
 def judged_lines(judged: Judged) -> Iterator[str]:
     """Yields what a whorl.toml permits; if it has changed, differences are marked."""
-    path = safe(str(judged.path))
-    match judged.standing:
-        case "harmless":
-            yield f"{path} permits nothing that needs trust"
-            return
-        case "changed":
-            yield f"{path} has changed since you trusted it; it would permit workflows to"
-        case "trusted":
-            yield f"{path} is trusted, and permits workflows to"
-        case "new" | "foreign":
-            yield f"{path} would permit workflows to"
-    is_changed = judged.standing == "changed"
+    rights: dict[str, list[str]] = {}
+    for right in judged.rights:
+        rights.setdefault(_TITLES.get(right.kind, right.kind), []).append(safe(right.text))
+    asked = [f"{title} {', '.join(texts)}" for title, texts in rights.items()]
+    head = f"{safe(str(judged.path))}{_HEADS.get(judged.standing, ' asks for: ')}"
+    if judged.standing != "changed":
+        whole = f"{head}{'; '.join(asked)}"
+        yield from [whole] if columns(whole) <= room() else [head.rstrip(), *indented(asked)]
+        return
+    yield head
     texts = {(right.kind, right.text) for right in judged.before}
     for right in judged.rights:
-        mark = "+" if is_changed and right in judged.added else " "
+        mark = "+" if right in judged.added else " "
         # Where what is shown is the same, it is what is not shown.
         is_hidden = mark == "+" and (right.kind, right.text) in texts
-        line = f"{mark} {_TITLES[right.kind]}: {safe(right.text)}"
-        line += " (changed values, which are not shown)" * is_hidden
-        yield paint(line, "green") if mark == "+" else line
+        words = f"{mark} {_TITLES.get(right.kind, right.kind)}: {safe(right.text)}"
+        words += " (changed values, which are not shown)" * is_hidden
+        yield paint(words, "green") if mark == "+" else words
     still = {(right.kind, right.text) for right in judged.rights}
-    for right in judged.removed if is_changed else ():
+    for right in judged.removed:
         if (right.kind, right.text) not in still:
-            yield paint(f"- {_TITLES[right.kind]}: {safe(right.text)}", "red")
-    if is_changed and not judged.added and not judged.removed:
+            yield paint(f"- {_TITLES.get(right.kind, right.kind)}: {safe(right.text)}", "red")
+    if not judged.added and not judged.removed:
         yield "what it permits is as before; something else in it is different"
 
 
@@ -74,7 +73,7 @@ def ask_for_trust(project: Project) -> None:
     if not is_ours(sys.stdin, sys.stderr):
         return
     say(*judged_lines(judged))
-    if click.confirm("trust it?", default=False, err=True):
+    if click.confirm("Trust it?", default=False, err=True):
         remember(project.environment, judged)
 
 
@@ -93,15 +92,15 @@ def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool =
         return False
     if not yes:
         if not sys.stdin.isatty():
-            words = "nobody can be asked here"
-            raise UsageError(words, help="check the difference, then use --yes")
+            words = "there is no terminal to ask at"
+            raise UsageError(words, help="check the difference, then add --yes")
         words = f"let models see these descriptions of {plural(len(changes), 'tool')}?"
         if not click.confirm(words, err=True):
             return False
     again = known.accept(changes)
     say(f"accepted {', '.join(safe(change.name) for change in changes)}")
     for name in again:
-        say(f"{safe(name)} says something else by now, which was not accepted")
+        say(f"{safe(name)} has changed again, which was not accepted")
     return True
 
 

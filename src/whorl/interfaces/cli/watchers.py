@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.options import carrying
-from whorl.interfaces.cli.terminal import echo, json_text, say
+from whorl.interfaces.cli.terminal import echo, json_text, say, shortened
 from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.status_words import ending_words, judgement_lines
@@ -142,7 +142,6 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
         for entry in store.read(run):
             progress.take(entry.event)
         return progress
-    progress.is_whole = False
     numbers: list[int | None] = [1]
     for loop in store.loops(run):
         if "[" not in loop.address or loop.state == "running":
@@ -175,9 +174,9 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             error = body.get("error") or {}
             wait = max(0.0, float(body.get("due", event.at)) - event.at)
             words = line(str(error.get("message", "failed")), 90)
-            return [f"{where}: {words}; tried again in {seconds(wait).replace('.0s', 's')}"]
+            return [f"{where}: {words}; Whorl tries again in {seconds(wait).replace('.0s', 's')}"]
         case "task.in_doubt":
-            return [f"{where}: was sent before the run was interrupted, and its answer is lost"]
+            return [f"{where}: sent before the run was interrupted; the answer is lost"]
         case "gate.waiting" if progress.is_busy():
             # A run that has nothing else to do asks with its last words.
             place = event.address.partition("/:")[0]
@@ -193,16 +192,16 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
 
 
 def iteration_line(loop: LoopProgress, done: Iteration) -> str:
-    of = f"/{loop.limit}" if loop.limit else ""
     _, score, change, took, _, _ = iteration_cells(done)
     measured = f"score {score}{f' ({change})' if change else ''}"
-    return joined(
-        f"{safe(loop.address)}  {done.number}{of}",
+    words = joined(
+        f"{safe(loop.address)}  {loop.count(done.number)}",
         measured if done.score is not None else "",
         took,
         used(done.tokens, done.cost_usd),
         verdict(done),
     )
+    return shortened(words)
 
 
 def iteration_cells(done: Iteration) -> list[str]:

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.start_options import Start
 
 
-TOY = (
-    "no provider is configured, so the embedded toy model answers: fine for trying things out, "
-    "useless as a judge"
-)
+TOY = "no provider is configured; using the built-in toy model (for demos only)"
 SCRIPTED = "no model is asked: the replies are scripted"
 _NO_PROVIDER = "P110"
 LESS = "give less of it; a step can read a larger file of the project"

@@ -225,16 +225,12 @@ def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
         os.mkfifo(hidden, 0o600)
         # It is opened for writing, too, so that it does not end with the one who writes to it.
         file = os.open(hidden, os.O_RDWR | os.O_NONBLOCK)
-        _widen(file)
+        # With room for the whole text of a step, if the system can.
+        with suppress(OSError, AttributeError):
+            import fcntl
+
+            fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         hidden.rename(path)
     except OSError:
         return None
     return path, file
-
-
-def _widen(file: int) -> None:
-    """Gives a pipe room for the whole text of a step, if the system can."""
-    import fcntl
-
-    with suppress(OSError, AttributeError):
-        fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

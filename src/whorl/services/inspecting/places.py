@@ -52,12 +52,9 @@ def split_place(text: str, at: str = "") -> tuple[str, str]:
 def is_like(place: str, address: str) -> bool:
     """Returns whether an address is this place, perhaps without iteration and attempt numbers."""
     parts, wanted = place.split("/"), address.split("/")
-    same = len(parts) == len(wanted)
-    return same and all(map(_is_part_like, parts, wanted))
-
-
-def _is_part_like(part: str, wanted: str) -> bool:
-    return part == wanted or step_of(part) == unescape(wanted)
+    pairs = zip(parts, wanted, strict=False)
+    same = all(part == text or step_of(part) == unescape(text) for part, text in pairs)
+    return same and len(parts) == len(wanted)
 
 
 def places_like(store: SqliteStore, run: RunId, address: str) -> list[str]:

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 _Row = TypeVar("_Row")
 _Made = TypeVar("_Made")
 TOY_ANSWERED = (
-    "the embedded toy model answers: fine for trying things out, useless as a judge; configure a "
-    "provider in whorl.toml"
+    "the built-in toy model answered (for demos only); configure a provider in whorl.toml"
 )
 # Where the first answer of a model is looked for.
 _FIRST_ENTRIES = 1_000

@@ -24,6 +24,7 @@ from whorl.interfaces.cli.options import json_option, located, print_json, read_
 from whorl.interfaces.cli.session import Show, run_session, show_options
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
+from whorl.interfaces.formatting import allowed
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files import preflight
 from whorl.services.project import is_code
@@ -409,9 +410,9 @@ async def _try(project: Project, wanted: single_step.Wanted, show: Show, *, may:
         if not may:
             _ask(workflow, providers.settings)
         start, note = preflight.permitted(workflow, providers, start)
-        if note:
-            say(note)
         run, _ = await session.runtime.start(workflow, start)
+        most = allowed(float(start.limits["cost_usd"]))
+        say(f"try of {safe(wanted.at)} (not in ls), at most {most}", *filter(None, [note]))
         return await session.drive(run)
 
 
@@ -420,5 +421,5 @@ def _ask(workflow: Workflow, settings: Any) -> None:
     try:
         single_step.check_effects(workflow, settings)
     except UsageError as fault:
-        if not sys.stdin.isatty() or not click.confirm(f"{fault}; continue?", err=True):
+        if not sys.stdin.isatty() or not click.confirm(f"{fault}; run it?", err=True):
             raise

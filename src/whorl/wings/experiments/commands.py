@@ -89,10 +89,13 @@ def run_command(
     if as_json:
         print_json(found.document())
     else:
-        print_lines(words.report_lines(found, file, pasted, commands))
-    if paused:
-        say(f"{paused}; go on with: {commands.run}{' --json' if as_json else ''}")
-    return PAUSED if paused else 0
+        *lines, last = words.report_lines(done.report, file, pasted, done.commands)
+        is_next = last.startswith("next: ")
+        print_lines([*lines, *([] if is_next else [last])])
+        say(*([last] if is_next and not done.paused else []))
+    if done.paused:
+        say(done.paused, f"next: {done.commands.run}{' --json' if as_json else ''}")
+    return PAUSED if done.paused else 0
 
 
 @experiment.command()
@@ -173,9 +176,9 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
         fell = gates.fallen(found, variant, before, gates.margin_of(read))
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
-    if paused:
-        more = [] if more_usd is None else ["--budget", f"+{more_usd:g}"]
-        say(f"{paused}; go on with: {pasted(*same_command('budget'), *more)}")
+    if done.paused:
+        more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
+        say(done.paused, f"next: {pasted(*same_command('budget'), *more)}")
         return PAUSED
     return _FAILED if is_failure else 0
 
@@ -333,7 +336,7 @@ def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: st
     name = asyncio.run(work())
     start_elsewhere(project, ["experiment", "drive", name], f"experiment-{digest(name)}")
     echo(name)
-    say(f"it runs in the background; next: {pasted('experiment', 'report', experiment.file)}")
+    say("it runs in the background", f"next: {pasted('experiment', 'report', experiment.file)}")
     return 0
 
 
@@ -344,7 +347,7 @@ def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
     same = same_runs(trial for block in blocks for trial in block)
     found = [Diagnostic("W023", f"variants {each}", severity="warning") for each in same]
     counts = f"{plural(len(read.cases), 'case')}, {plural(len(read.variants), 'variant')}"
-    return f"an experiment, {counts}, {plural(read.trials, 'trial')}", found
+    return f"ok, an experiment, {counts}, {plural(read.trials, 'trial')}", found
 
 
 # Experiments from a terminal: finding their files, running them, and showing progress.

@@ -276,7 +276,8 @@ def sweep_lines(
     if most is not None:
         runs = f"{plural(sweep.runs, 'exploring run')} of up to {plural(most, 'iteration')}"
     rules = plural(len(sweep.rules) + len(sweep.not_ranked), "rule")
-    lines = [f"{title}, {runs}; {rules}, no call was made ({took_s:.1f} s)", ""]
+    lines = [_recommended(sweep)]
+    lines += [f"{title}, {runs}; {rules}, no call was made ({took_s:.1f} s)", ""]
     if longest:
         numbers = "".join(f"{n:>6}" for n in range(1, longest + 1))
         lines.append("grade by iteration".ljust(24) + numbers)
@@ -285,7 +286,6 @@ def sweep_lines(
         numbers = "".join("     -" if value is None else f"{value:6.2f}" for value in known)
         lines.append(f"  {name:22}{numbers}   {sparkline(known)}".rstrip())
     lines += [*sweep.words, "", *table(_rule_rows(sweep, is_named=is_named))]
-    lines.append(_recommended(sweep))
     if sweep.not_ranked:
         lines += ["", "not known for all runs, so not ranked:"]
     for one in sweep.not_ranked[:5]:
@@ -319,6 +319,8 @@ def _recommended(sweep: Sweep) -> str:
     chosen, own, honest = sweep.recommended, sweep.own, sweep.honest
     if chosen is None:
         return safe(sweep.not_recommended)
+    if chosen is own:
+        return "no rule is better than yours"
     words = f"recommended: {safe(chosen.words)}"
     if own is not None and own.grades and own is not chosen:
         cost = 100 * (chosen.cost_usd / own.cost_usd - 1) if own.cost_usd else 0.0
@@ -406,21 +408,23 @@ def answers_csv(answers: list[WhatIf]) -> str:
 
 def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progress) -> list[str]:
     """Returns the forecast, and the models without a price, before anything is paid for."""
-    cases, variants = (plural(len(experiment.cases), "case"), len(experiment.variants))
+    parts = [f"{plural(len(experiment.cases), 'case')} x "
+             f"{plural(len(experiment.variants), 'variant')}"]  # fmt: skip
     explored = ", ".join(f"{name} up to {most}" for name, most in experiment.explore.items())
-    most, budget = "at most" if forecast.is_limit else "at most about", progress.budget_usd
-    parts = {
-        f"{experiment.name}: {cases} x {plural(variants, 'variant')}: "
-        f"{plural(forecast.trials, 'trial')}": True,
-        f"explore {explored}": explored,
-        f"{forecast.left} to run": forecast.left != forecast.trials,
-        f"{plural(forecast.gradings, 'result')} to grade": forecast.gradings,
-        f"at most {plural(forecast.calls or 0, 'call')}": forecast.calls is not None,
-        f"{most} {dollars_at_most(forecast.cost_usd or 0.0)}": forecast.cost_usd,
-        f"budget {dollars(budget or 0.0)}": budget is not None,
-        f"{dollars(progress.spent_usd)} of it spent": budget is not None and progress.spent_usd,
-    }
-    lines = [", ".join(part for part, is_shown in parts.items() if is_shown)]
+    parts += [f"explore {explored}"] if explored else []
+    parts += [f"{forecast.left} to run"] if forecast.left != forecast.trials else []
+    parts += [f"{plural(forecast.gradings, 'result')} to grade"] if forecast.gradings else []
+    parts += [f"at most {plural(forecast.calls, 'call')}"] if forecast.calls is not None else []
+    most = "at most" if forecast.is_limit else "at most about"
+    cost = f", {most} {dollars_at_most(forecast.cost_usd)}" if forecast.cost_usd else ""
+    if (budget := progress.budget_usd) is not None:
+        cost = cost if forecast.cost_usd and forecast.cost_usd < budget else ""
+        cost = cost or f", at most {dollars(budget)}"
+        left = dollars(max(0.0, budget - progress.spent_usd))
+        parts.append(f"budget {dollars(budget)}")
+        parts += [f"of which {left} is left"] if progress.spent_usd else []
+    first = f"{safe(experiment.name)}: {plural(forecast.trials, 'trial')}{cost}"
+    lines = [first, f"  {', '.join(parts)}"]
     if forecast.unpriced and (forecast.left or forecast.gradings):
         words = f"  no price is known for {', '.join(map(safe, forecast.unpriced))}, so their cost "
         words += "is not counted or limited: set [prices.MODEL] in whorl.toml"

@@ -8,6 +8,7 @@ import os
 import shlex
 from contextlib import closing
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import (
     json_option,
     located,
+    pasted,
     print_json,
     read_inputs,
     workflow_option,
@@ -179,9 +181,11 @@ def _test_files(
                 show_diagnostics(fault.diagnostics, project.texts(fault.diagnostics))
             continue
         suites.append(suite)
-        for at, tested in enumerate(run_tests(suite)):
-            if not as_json:
-                print_lines(_test_lines(tested, is_first=at == 0))
+        done = list(run_tests(suite))
+        failed = sum(bool(each.failures) for each in done)
+        ended = f"{failed} of {len(done)} failed" if failed else f"{len(done)} passed"
+        if not as_json:
+            print_lines([f"{safe(suite.file)}: {ended}", *chain(*map(_test_lines, done))])
     covered = list(_coverage(project, tests, suites)) if is_covered else []
     is_under = is_covered and _percent(covered) < least
     all_tested = [tested for suite in suites for tested in suite.tested]
@@ -198,12 +202,12 @@ def _test_files(
         print_lines(_summary_lines(all_tested, covered))
         if is_under:
             echo(f"reached {_percent(covered):.0f} %, which is less than {least:g} %")
+        if worst := [each.file for each in all_tested if each.failures]:
+            say(f"next: {pasted('test', worst[0])}")
     return 2 if mistakes else int(is_under or has_failed)
 
 
-def _test_lines(tested: Tested, *, is_first: bool) -> Iterator[str]:
-    if is_first:
-        yield safe(tested.file)
+def _test_lines(tested: Tested) -> Iterator[str]:
     mark = paint("✗", "red") if tested.failures else paint("✓", "green")
     yield f"  {mark} {safe(tested.name)}"
     yield from (f"      {safe(line)}" for line in tested.failures)
@@ -213,7 +217,7 @@ def _test_lines(tested: Tested, *, is_first: bool) -> Iterator[str]:
 
 def _summary_lines(tested: list[Tested], covered: list[dict[str, Any]]) -> Iterator[str]:
     failed = sum(bool(each.failures) for each in tested)
-    if tested:
+    if len({each.file for each in tested}) > 1:
         yield f"{plural(len(tested), 'test')}, {f'{failed} failed' if failed else 'all passed'}"
     for each in covered:
         reached, missed = each["reached"], each["missed"]
@@ -304,8 +308,8 @@ def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
     text = saved_test(store, run, beside, f"as in run {run}")
     advice = "name a file: --save NAME.test.yaml"
     write_file(save, text, advice=advice, makes_folder=True, is_private=True)
-    say(f"saved run {run} as a test to {save}")
-    echo(f"whorl test {save}")
+    echo(f"saved run {run} as a test to {save}")
+    say(f"next: {pasted('test', save)}")
     return 0
 
 
@@ -341,4 +345,4 @@ def _difference(before: Json, now: Json) -> Iterator[str]:
 def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
     """Returns a summary of a test file; raises InvalidWorkflow with its mistakes."""
     words = plural(len(read_test_file(project, file).fields["tests"]), "test")
-    return f"ok ({words}; run them with `whorl test`)", []
+    return f"ok, {words}", []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from dataclasses import asdict, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,14 +30,16 @@ from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import (
     located,
     output_option,
+    pasted,
     print_json,
     workflow_option,
     write_file,
 )
-from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.cli.terminal import echo, hand_over, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table
 from whorl.interfaces.status_words import calls_words, effects_words, forecast_words
+from whorl.ir import Loop
 from whorl.ir.walk import index_nodes, walk
 from whorl.ir.worst_case import worst_case
 from whorl.lazily import dataclass
@@ -91,7 +94,8 @@ def validate(
     for path in paths:
         reports += check.folder(path) if Path(path).is_dir() else check.file(path, workflow)
     if as_json:
-        print_json([each if is_table else _without_needs(each) for each in reports])
+        left = () if is_table else ("requires",)
+        print_json([{n: v for n, v in each.items() if n not in left} for each in reports])
     elif is_table:
         rows = [(safe(each["file"]), *map(_listed, each["requires"].values()))
                 for each in reports if "requires" in each]  # fmt: skip
@@ -106,11 +110,9 @@ def validate(
             plural(count, what) for count, what in ((odd, "warning"), (bad, "error")) if count
         ]
         echo(f"{plural(len(reports), 'file')}: {', '.join(words)}")
+    elif is_one and len(reports) == 1 and "steps" in reports[0] and not (as_json or is_table):
+        say(f"next: {pasted('run', paths[0], *(['--workflow', workflow] if workflow else []))}")
     return 0 if all(report["ok"] for report in reports) else 2
-
-
-def _without_needs(report: Report) -> Report:
-    return {name: value for name, value in report.items() if name != "requires"}
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -149,7 +151,9 @@ class _Check:
         texts: dict[str, str] = {}
         try:
             if os.path.basename(file) == CONFIG_NAME:
-                words = self._of_configuration(file)
+                # In the project of its own folder.
+                find_project(self.project.environment, folder=Path(file).parent).settings()
+                words = "ok, configuration"
             elif (kind := self._kind(file)) is not None:
                 check: Any = load_reference(kind.check)
                 words, report["diagnostics"] = check(self.project, file)
@@ -181,11 +185,6 @@ class _Check:
             line = words if report["ok"] else counted
             echo(f"{safe(file)}{f' {safe(name)}' if name else ''}: {line}")
         return [report]
-
-    def _of_configuration(self, file: str) -> str:
-        """Checks a whorl.toml in the project of its own folder."""
-        find_project(self.project.environment, folder=Path(file).parent).settings()
-        return "ok (configuration)"
 
     def _kind(self, file: str) -> FileKind | None:
         """Returns the kind of a non-workflow file, by its text or (unless `is_known`) its name."""
@@ -223,7 +222,7 @@ class _Check:
         files = (*effects.reads, *effects.writes)
         required = (effects.runs, effects.calls, files, *named_in(workflow, settings))
         facts["requires"] = dict(zip(_NEEDS, map(list, required), strict=True))
-        words = f"ok ({', '.join(_fact_words(facts, reading, foreseen))})"
+        words = f"ok, {', '.join(_fact_words(facts, reading, foreseen))}"
         if outside := effects_words(effects):
             words += f"\n  {outside}"
         diagnostics = [*reading.warnings, *notes]
@@ -256,8 +255,9 @@ def _span(reading: Reading, path: str) -> Span | None:
 
 
 def _fact_words(facts: Report, reading: Reading, foreseen: Forecast) -> Iterator[str]:
+    loops = sum(isinstance(node, Loop) for node in index_nodes(reading.workflow).values())
     yield facts["dialect"]
-    yield plural(facts["steps"], "step")
+    yield plural(loops, "loop") if loops else plural(facts["steps"], "step")
     limited = reading.workflow.limits
     if facts["calls_max"] != 0 and limited.cost_usd is not None and not foreseen.is_priced:
         # The same words as before a run: money of unknown prices bounds nothing.
@@ -356,25 +356,12 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
     return 2 if is_refused else 0
 
 
-def _put(text: str, output: str | None, file: str, *, force: bool, advice: str) -> None:
-    """Prints a text that was made of a file, or writes it to another file."""
-    if output is None:
-        echo(text, nl=False)
-        return
-    if Path(output).resolve() == Path(file).resolve():
-        raise UsageError(f"{output!r} is the file itself", help="name another file")
-    if Path(output).exists() and not force:
-        raise UsageError(f"{output!r} exists", help=advice)
-    write_file(output, text, advice="name another file", makes_folder=True)
-    say(f"wrote {output}")
-
-
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option("-o", "--output", metavar="OUT", help="Write this file. [default: print it]")
 @workflow_option
+@output_option(overwrites=False)
 @located
-def convert(project: Project, *, file: str, output: str | None, workflow: str) -> None:
+def convert(project: Project, *, file: str, workflow: str) -> None:
     """Write FILE in the native format.
 
     \b
@@ -387,7 +374,7 @@ def convert(project: Project, *, file: str, output: str | None, workflow: str) -
     file = project.locate(file)
     reading = project.read(file, workflow)
     text, secrets = writing.convert(reading.workflow, reading.sources, file)
-    _put(text, output, file, force=False, advice="name another OUT")
+    _print_document(text)
     # Which secret inputs lost the values that the project has for them.
     own = [safe(name) for name in secrets if ": " not in name]
     if own:
@@ -398,8 +385,9 @@ def convert(project: Project, *, file: str, output: str | None, workflow: str) -
         say(f"warning: the value of {what} is not written; give it in the call")
 
 
-# The form of a picture, by the ending of its file.
-_PICTURES = {".svg": "svg", ".mmd": "mermaid"}
+def _print_document(text: str) -> None:
+    """Prints a text that was made of a file, to a file as it is."""
+    (echo if sys.stdout.isatty() else hand_over)(text.removesuffix("\n"))
 
 
 @click.command()
@@ -407,13 +395,10 @@ _PICTURES = {".svg": "svg", ".mmd": "mermaid"}
 @click.option("--text", is_flag=True, help="A tree of text. [default]")
 @click.option("--mermaid", is_flag=True, help="A Mermaid flowchart.")
 @click.option("--svg", is_flag=True, help="An SVG picture.")
-@click.option("-o", "--output", metavar="OUT", help="Write to a file instead of the terminal.")
-@click.option("--force", is_flag=True, help="Overwrite OUT.")
 @workflow_option
+@output_option(svg="svg", mmd="mermaid")
 @located
-def graph(
-    project: Project, *, file: str, output: str | None, force: bool, workflow: str, **forms: bool
-) -> None:
+def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
     """Draw a workflow FILE. Nothing is run.
 
     \b
@@ -427,11 +412,11 @@ def graph(
     if len(chosen) > 1:
         both = " and ".join(f"--{name}" for name in chosen)
         raise UsageError(f"{both} exclude each other", help="choose one form")
-    form = chosen or [_PICTURES.get(os.path.splitext(output or "")[1], "text")]
-    draw = {"svg": svg.svg, "mermaid": text.mermaid}.get(form[0], text.text_tree)
+    form = (chosen or ["text"])[0]
+    draw = {"svg": svg.svg, "mermaid": text.mermaid}.get(form, text.text_tree)
     file = project.locate(file)
     drawn = draw(project.read(file, workflow).workflow)
-    _put(f"{drawn}\n", output, file, force=force, advice="overwrite it with --force")
+    _print_document(drawn)
 
 
 @click.command()

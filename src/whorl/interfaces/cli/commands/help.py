@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from contextlib import closing
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,17 +20,12 @@ from whorl.interfaces.cli.terminal import echo, print_lines, say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.services.project import Project
-
 VARIABLE = "_WHORL_COMPLETE"
 RUNS_MAX = 50
-# Looking through more of a journal takes longer than one waits for a key.
-ENTRIES_MAX = 20_000
-_ATTEMPT = re.compile(r"#[0-9]+(?=/|$)")
 _FILES = re.compile(r"FILE|PATH|OUT|OTHER|DATABASE|FOLDER")
 _PLACES = re.compile(r"ADDRESS|STEP|LOOP")
-# What is given by -i, a template, a code.
-_INPUT, _TEMPLATE, _ASKED = "INPUT", "[TEMPLATE]", "[COMMAND | CODE | FUNCTION | all]"
+# What is given: a template, a code.
+_TEMPLATE, _ASKED = "[TEMPLATE]", "[COMMAND | CODE | FUNCTION | all]"
 # A shell puts what it is offered on its line, and runs that: names come from other people's files.
 _HARMLESS = re.compile(r"[\w.,:=@%+/\[\]-]*")
 _SHELLS: dict[str, type[shells.ShellComplete]] = {
@@ -107,15 +101,10 @@ def commands_in(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, s
 
 
 def _near_codes(word: str) -> str:
-    """Suggests the codes that resemble a word, or whose titles contain it."""
-    codes = explanations.codes()
-    letter, digits = word[:1].upper(), word[1:]
-    padded = f"{letter}{digits:0>3}" if digits.isdigit() else word
-    if padded in codes or (near := did_you_mean(padded, codes)):
-        return f"did you mean {padded!r}?" if padded in codes else near
-    titles = ((code, explanations.title(code)) for code in codes)
-    found = [f"{code} ({title})" for code, title in titles if word.lower() in title.lower()]
-    return f"did you mean {', '.join(found[:5])}?" if found else ""
+    """Suggests the code that resembles a word: `W004` for `w4`."""
+    codes, digits = explanations.codes(), word[1:]
+    padded = f"{word[:1].upper()}{digits:0>3}" if digits.isdigit() else word
+    return f"did you mean {padded!r}?" if padded in codes else did_you_mean(padded, codes)
 
 
 def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
@@ -151,7 +140,6 @@ def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
 
 
 # Unlike click's own, it takes no word for a pattern of file names, and quotes what it would run.
-# The value of an input follows its name at once.
 _BASH = r"""%(complete_func)s() {
     local IFS=$'\n' response type value
 
@@ -169,7 +157,6 @@ _BASH = r"""%(complete_func)s() {
             [[ $value != *[[:space:]\'\"\`\\\$\;\&\|\<\>\(\)\{\}\*\?\!\~\#]* ]] ||
                 printf -v value %%q "$value"
             COMPREPLY+=("$value")
-            [[ $value != *= ]] || compopt -o nospace
         fi
     done <<< "$response"
 
@@ -222,8 +209,6 @@ def _items(group: LazyGroup, words: list[str], incomplete: str) -> list[Completi
         rows = [row for section, rows in part.sections().items() if section for row in rows.items()]
         return [CompletionItem(n, help=h) for n, (_, h) in rows if n.startswith(incomplete)]
     wanted = (part.metavar or "") if isinstance(part, click.Parameter) else ""
-    if isinstance(part, click.Option) and part.name == "inputs":
-        wanted = _INPUT
     # Where the value of an option is still to come, click reads nothing of what is before it.
     is_option = bool(words) and words[-1].startswith("-")
     known = shells._resolve_context(group, {}, "whorl", words[:-1]) if is_option else ctx
@@ -236,7 +221,7 @@ def _items(group: LazyGroup, words: list[str], incomplete: str) -> list[Completi
 
 
 def _names(ctx: click.Context, wanted: str, incomplete: str) -> Iterator[str]:
-    """Yields completions: templates, codes, runs, places in a run, steps or inputs of a file."""
+    """Yields completions: templates, codes, runs, or steps of a file."""
     from whorl.services.project import find_project
 
     if wanted == _TEMPLATE:
@@ -250,31 +235,12 @@ def _names(ctx: click.Context, wanted: str, incomplete: str) -> Iterator[str]:
     given: dict[str, Any] = ctx.params
     store = given.get("store") or ctx.find_root().params.get("store")
     project = find_project(os.environ, store=store, is_checked=False)
-    run, slash, _ = incomplete.partition("/")
-    is_place = _PLACES.search(wanted)
     if "RUN" in wanted:
-        yield from (f"{run}/{p}" for p in _places(project, run)) if slash else _runs(project)
-    elif is_place and given.get("run"):
-        yield from _places(project, str(given["run"]).partition("/")[0])
-    elif given.get("file") and (is_place or wanted == _INPUT):
+        yield "last"
+        if project.has_runs():
+            with closing(project.open_store()) as runs:
+                yield from [row.id for row in runs.runs(limit=RUNS_MAX)]
+    elif given.get("file") and _PLACES.search(wanted):
         from whorl.ir.walk import index_nodes
 
-        workflow = project.read(project.locate(given["file"])).workflow
-        inputs = (f"{port.name}=" for port in workflow.inputs)
-        yield from inputs if wanted == _INPUT else index_nodes(workflow)
-
-
-def _runs(project: Project) -> Iterator[str]:
-    yield "last"
-    if project.has_runs():
-        with closing(project.open_store()) as store:
-            yield from [row.id for row in store.runs(limit=RUNS_MAX)]
-
-
-def _places(project: Project, text: str) -> Iterator[str]:
-    from whorl.services.runs import find_run
-
-    with closing(project.open_store()) as store:
-        for entry in islice(store.read(find_run(store, text)), ENTRIES_MAX):
-            if entry.event.address:
-                yield _ATTEMPT.sub("", entry.event.address)
+        yield from index_nodes(project.read(project.locate(given["file"])).workflow)

@@ -125,7 +125,7 @@ def _document(row: RunRow) -> dict[str, object]:
 def _show(rows: list[RunRow], cells: list[tuple[Cells, Cells]], wanted: list[str]) -> None:
     width = room()
     lines = _lines([made for made, _ in cells], wanted, None)
-    if width is not None and max(map(len, lines)) > width:
+    if max(map(len, lines)) > width:
         lines = _lines([made | short for made, short in cells], wanted, width)
     echo(paint(lines[0], dim=True))
     for text, row in zip(lines[1:], rows, strict=True):
@@ -156,6 +156,7 @@ def _cells(store: SqliteStore, row: RunRow, wanted: list[str]) -> tuple[Cells, C
         curve = score = ""
     else:
         of = f"/{row.iterations_max}" if row.iterations_max else ""
+        of = " (exploring)" if row.iterations_max and row.iteration > row.iterations_max else of
         loop, iteration, ended = safe(row.loop), f"{row.iteration}{of}", row.exit_reason
         iteration = iteration if row.loop else ""
         newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []

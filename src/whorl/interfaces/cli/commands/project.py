@@ -27,8 +27,8 @@ from whorl.interfaces.cli.commands import (
     with_json,
 )
 from whorl.interfaces.cli.group import CommandGroup
-from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
-from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say, steer
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, pasted, print_json
+from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say
 from whorl.interfaces.cli.trust import accept_changes, judged_lines, known_tools
 from whorl.interfaces.formatting import age, bytes_words, line, table
 from whorl.providers.redaction import redact
@@ -51,16 +51,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import MemoryRow, Pruned, SqliteStore
 
-SQLITE_MIN = (3, 51, 3)
 FINISHED = ("succeeded", "failed", "cancelled")
-_CHECKED_QUIETLY = 20_000
-# What is said about a file that was trusted, and is not as it was then.
-_SINCE = {
-    "changed": "changed since: it does not count",
-    "foreign": "belongs to another user now: it does not count",
-    "unreadable": "cannot be read now",
-    "gone": "no longer there",
-}
 
 
 @click.command()
@@ -139,8 +130,8 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
         if judged.is_trusted or as_json:
             return judged.is_trusted
         if not is_ours(sys.stdin, sys.stderr):
-            raise UsageError("nobody can be asked here", help="read it, then say --yes")
-        if not click.confirm("trust it?", default=False, err=True):
+            raise UsageError("there is no terminal to ask at", help="read it, then add --yes")
+        if not click.confirm("Trust it?", default=False, err=True):
             say("it is not trusted")
             return False
     remember(os.environ, judged)
@@ -150,26 +141,12 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
 
 
 def _list_trusted(*, as_json: bool) -> int:
-    documents, rows = [], []
-    for path, record in read_records(os.environ).items():
-        standing, ago = _standing(Path(path)), f"{age(time.time() - record.at)} ago"
-        facts = {"path": path, "sha256": record.digest, "at": record.at, "standing": standing}
-        documents.append(facts)
-        rows.append((safe(path), ago, _SINCE.get(standing, "")))
+    found = read_records(os.environ).items()
+    documents = [{"path": path, "sha256": record.digest, "at": record.at} for path, record in found]
+    rows = [(safe(path), f"{age(time.time() - record.at)} ago") for path, record in found]
     empty = "nothing is trusted yet; `whorl project trust` trusts the folder that you are in"
     print_list(documents, (), rows, as_json=as_json, empty=empty)
     return 0
-
-
-def _standing(file: Path) -> str:
-    """Returns the standing of a whorl.toml that was trusted once; it cannot be "new"."""
-    if not file.is_file():
-        return "gone"
-    try:
-        judged = find_project(os.environ, folder=file.parent).configuration().judged
-    except UsageError:
-        return "unreadable"
-    return "gone" if judged is None or judged.path != file else judged.standing
 
 
 @click.group(cls=CommandGroup)
@@ -191,15 +168,10 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
     changed = [{"name": change.name, "difference": change.difference} for change in changes]
     waiting = {change.name for change in changes}
     rows = [[safe(f"{name}{'  (to accept)' if name in waiting else ''}")] for name in names]
-    empty = "no model was told of a tool yet"
+    empty = "no run has used an MCP tool yet"
     print_list({"tools": names, "changed": changed}, (), rows, as_json=as_json, empty=empty)
-    say(
-        *(
-            f"next: whorl project tools accept {safe(change.name)}"
-            for change in changes
-            if not as_json
-        )
-    )
+    if changes and not as_json:
+        say(f"next: whorl project tools accept {safe(changes[0].name)}")
 
 
 @tools.command(name="accept")
@@ -234,20 +206,21 @@ def doctor(project: Project, *, as_json: bool) -> int:
     if as_json:
         print_json([finding._asdict() for finding in found])
     else:
+        wrong = [each for each in found if not each.ok]
+        checks = plural(len(found), "check")
+        echo(f"{len(wrong)} of {checks} failed" if wrong else f"ok: {checks}")
         rows = [("✓" if each.ok else "✗", each.what, safe(each.words)) for each in found]
         for text in table(rows):
             echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
+        if wrong and wrong[0].repair:
+            say(f"next: {pasted(*wrong[0].repair.split())}")
     return 0 if all(finding.ok for finding in found) else 1
 
 
 def _findings(project: Project) -> Iterator[Finding]:
-    yield Finding("whorl", True, f"{__version__} on Python {platform.python_version()}")
-    version = apsw.sqlite_lib_version()
-    is_new = tuple(int(part) for part in version.split(".")[:3]) >= SQLITE_MIN
-    wanted = ".".join(map(str, SQLITE_MIN))
-    advice = "" if is_new else f"; at least {wanted} is needed: update apsw"
-    yield Finding("SQLite", is_new, f"{version}{advice}")
-    yield Finding("Python", sys.version_info >= (3, 11), sys.executable)
+    version = f"{__version__}, with SQLite {apsw.sqlite_lib_version()}"
+    yield Finding("whorl", True, f"{version}, on Python {platform.python_version()}")
+    yield Finding("Python", True, sys.executable)
     yield _store(project)
     try:
         settings = project.settings()
@@ -259,7 +232,7 @@ def _findings(project: Project) -> Iterator[Finding]:
     if settings.untrusted is not None:
         # A provider of the environment is asked only by those who trust the folder they are in.
         words = f"{settings.untrusted}; nothing was sent; {settings.untrusted.help}"
-        yield Finding("trust", False, words)
+        yield Finding("trust", False, words, "project trust")
         return
     allowed = settings.allow.commands
     programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
@@ -284,17 +257,20 @@ def _store(project: Project) -> Finding:
     try:
         lag = _lag(project) if project.is_on_cluster else ""
         with closing(project.open_store()) as store:
-            sizes, wrong = store.sizes(), store.check(_checked)
+            sizes, wrong = store.sizes(), store.check()
             is_strange = store.is_strange
     except (StoreError, UsageError) as fault:
         return Finding("store", False, str(fault))
     if wrong:
-        return Finding("store", False, f"{path} is damaged: {'; '.join(wrong)}")
+        words = f"{path} is damaged: {'; '.join(wrong)}"
+        return Finding("store", False, words, "project restore FILE")
     if not os.access(path, os.W_OK):
         return Finding("store", False, f"{path} cannot be written")
     words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
     why = strange(str(path))
-    return Finding("store", not is_strange, f"{words}; {why}; {why.help}" if is_strange else words)
+    if is_strange:
+        return Finding("store", False, f"{words}; {why}; {why.help}", "project adopt")
+    return Finding("store", True, words)
 
 
 def _lag(project: Project) -> str:
@@ -308,13 +284,6 @@ def _lag(project: Project) -> str:
         return "; it had all that has ended on the cluster"
     ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"
     return f"; it was behind by {plural(count, 'run')} that {ended}"
-
-
-def _checked(done: int, all_of_it: int) -> None:
-    """Prints the progress at the terminal while a large store is checked."""
-    if sys.stderr.isatty() and all_of_it > _CHECKED_QUIETLY:
-        words = f"checking the store: {done:,} of {all_of_it:,} entries"
-        steer(f"\r\x1b[K{words if done < all_of_it else ''}")
 
 
 def _retention(settings: Settings) -> str:
@@ -493,8 +462,8 @@ def adopt(project: Project, *, as_json: bool) -> None:
 
 
 _PAUSED = (
-    "paused: what was done after the backup is not known, and `whorl resume RUN` makes such calls "
-    "again, with the same keys"
+    "paused: calls after the backup are unknown, and `whorl resume RUN` makes them again, with the "
+    "same keys"
 )
 _HISTORY = (
     "its runs are history that has ended; tokens, schedules, hooks, memories and runs that wait "

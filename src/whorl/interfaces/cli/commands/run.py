@@ -22,6 +22,7 @@ from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
+from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.ir.worst_case import worst_case
 from whorl.plugins import needed
@@ -44,11 +45,7 @@ if TYPE_CHECKING:
     from whorl.services.serving.triggers import Starts
 
 # An expression failed: with invented answers, rarely by a mistake of the file.
-_UNFIT = (
-    "the file reads something out of an answer that an invented one does not have; this says "
-    "nothing about a run. Where a step has `returns`, the answer fits; or record a run, and replay "
-    "it with `whorl test`"
-)
+_UNFIT = "the file reads something that the invented answer lacks; a step with `returns` has it"
 
 
 class _RunCommand(click.Command):
@@ -179,15 +176,15 @@ async def _run(
     """
     workflow = reading.workflow if mocked is None else mocked.workflow
     providers = Providers(project.settings()) if mocked is None else mocked.providers
-    start, note = starts.each[0], ""
-    if mocked is None:
-        start, note = preflight.permitted(workflow, providers, start)
-    if start.refused is not None and detach:
-        raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
+    start, about = starts.each[0], []
     if mocked is not None:
-        say(f"mocked by {safe(mocked.name)}: nothing is sent, nothing is paid for")
-    elif start.refused is None:
-        _say_before(reading, providers, start, note)
+        about = [f"mocked by {safe(mocked.name)}, nothing is sent, nothing is paid for"]
+    else:
+        start, note = preflight.permitted(workflow, providers, start)
+        if start.refused is not None and detach:
+            raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
+        if start.refused is None:
+            about = [*_forecast(reading, providers, start), note]
     origin = "detached" if detach else "terminal"
     async with run_session(project, show, providers=providers, origin=origin) as session:
         session.loaded = [
@@ -209,20 +206,27 @@ async def _run(
         code = 0
         for each, run, is_new in made:
             if not session.was_stopped:
+                if is_new:
+                    _say_first(run, workflow.name, about)
                 code = max(code, await _drive(session, each, run, is_new, detach=detach))
     if starts.is_split and show.as_json:
         print_json({"runs": results})
     return code
 
 
-def _say_before(reading: Reading, providers: Any, start: Start, note: str) -> None:
-    """Prints how many calls there will be, and what they do outside."""
+def _forecast(reading: Reading, providers: Any, start: Start) -> list[str]:
+    """Returns how many calls there will be, and what they do outside."""
     budget: Any = start.limits.get("cost_usd")
     iterations, included = start.iterations, reading.included
     foreseen = forecasting.forecast(
         reading.workflow, providers, iterations=iterations, budget_usd=budget, included=included
     )
-    say(*filter(None, (note, forecast_words(foreseen), effects_words(foreseen.effects))))
+    return [forecast_words(foreseen), effects_words(foreseen.effects)]
+
+
+def _say_first(run: RunId, name: str, about: list[str]) -> None:
+    head, *others = about or [""]
+    say(f"run {run} of {line(name, 60)}{head and f': {head}'}", *filter(None, others))
 
 
 async def _drive(
@@ -245,7 +249,7 @@ def _detach(session: RunSession, run: RunId) -> int:
         session.report({"run": run, "status": "running", "log": log})
     else:
         echo(run)
-        say(f"it runs in the background; next: {pasted('watch', run)}")
+        say("it runs in the background", f"next: {pasted('watch', run)}")
     return 0
 
 

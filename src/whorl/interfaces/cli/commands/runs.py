@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import StoreError, UsageError, plural
+from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces import formatting
 from whorl.interfaces.cli import options, summary
 from whorl.interfaces.cli.commands import (
@@ -20,7 +20,7 @@ from whorl.interfaces.cli.commands import (
     since_option,
     with_json,
 )
-from whorl.interfaces.cli.options import NO_RUNS, carrying, output_option, print_json, with_help
+from whorl.interfaces.cli.options import NO_RUNS, output_option, pasted, print_json, with_help
 from whorl.interfaces.cli.session import (
     PATIENCE_S,
     POLL_S,
@@ -32,7 +32,7 @@ from whorl.interfaces.cli.session import (
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.status_words import ENDED
-from whorl.runtimes.sqlite import Pruned
+from whorl.runtimes.sqlite import Pruned, RunFilter
 from whorl.services import steering
 from whorl.services.inspecting import places
 from whorl.services.inspecting.places import split_place
@@ -86,6 +86,7 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
             print_json(with_help(full_result(session.store, run)))
         else:
             echo(words)
+            say(*([f"next: {pasted('resume', run)}"] if wanted == "paused" else []))
 
 
 async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
@@ -101,9 +102,8 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
     while (status := session.store.run(run).status) == "running" and time.monotonic() < deadline:
         await asyncio.sleep(POLL_S)
     if status == wanted:
-        after = "" if wanted == "cancelled" else f"; go on with `whorl resume {run}`"
-        return f"run {run} {status_words(wanted)}{carrying(after)}"
-    return f"run {run} has been asked, and {status_words(status)}: a step that runs now ends first"
+        return f"run {run} {status_words(wanted)}"
+    return f"run {run} will be {wanted} when the step that is running has ended"
 
 
 @click.command()
@@ -116,7 +116,10 @@ async def stop(session: RunSession, run: RunId, *, at: str) -> int:
       whorl runs stop last
       whorl runs stop last --at 'all[2]/polish'
     """
-    return await session.steer(run, steering.stopped(session.store, run, at))
+    event = steering.stopped(session.store, run, at)
+    return await session.steer(
+        run, event, f"{safe(str(event.body['at']))} stops after the running iteration"
+    )
 
 
 _feedback_option = click.option(
@@ -158,7 +161,7 @@ async def approve(
     given = options.read_values(written, option, options.read_stdin)
     edits = steering.Edits(given if value is None else given["value"]) if given else None
     event = steering.decided(session.store, run, at, approved=True, feedback=feedback, edits=edits)
-    return await session.steer(run, event)
+    return await session.steer(run, event, f"{_place(event)} approved")
 
 
 @click.command()
@@ -172,7 +175,11 @@ async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> 
       whorl runs reject last --feedback "the second paragraph is wrong"
     """
     event = steering.decided(session.store, run, at, approved=False, feedback=feedback)
-    return await session.steer(run, event)
+    return await session.steer(run, event, f"{_place(event)} rejected")
+
+
+def _place(event: Event) -> str:
+    return safe(event.address.partition("/:")[0])
 
 
 @click.command()
@@ -210,18 +217,25 @@ def cost(
     name, at = split_place(run, at)
     if at and not name:
         raise UsageError("--at is a place in one run", help="say which, such as `last`")
-    found = places.Costs(by)
+    found, begin = places.Costs(by), since or 0.0
     with open_if_any(project, is_needed=bool(name)) as store:
         if store is not None:
             chosen = find_run(store, name) if name else None
             found = places.costs_of(
-                store, by, run=chosen, at=at, since=since or 0.0, with_tries=with_tries
+                store, by, run=chosen, at=at, since=begin, with_tries=with_tries
             )
+            oldest = store.list_runs(RunFilter(is_reversed=True), 1)
+            begin = begin or (oldest[0].created_at if oldest and not name else 0.0)
     if as_json:
         print_json(found.document())
     elif store is None:
         say(NO_RUNS)
     else:
+        total = summary.cost_words(asdict(found.total) | {"cost_usd": found.total.known_usd})
+        day = time.localtime(begin)
+        date = f" since {day.tm_mday} {time.strftime('%B', day)}" if begin else ""
+        where = f"run {chosen}" if chosen else plural(found.runs, "run")
+        echo(f"{total or formatting.dollars(0)} in {where}{date}")
         print_lines(_cost_lines(found))
 
 
@@ -231,7 +245,7 @@ def _cost_lines(found: places.Costs) -> list[str]:
     cells = [head, *map(_cost_cells, (*found.lines, total))]
     used = [at for at in range(len(head)) if any(row[at] for row in cells[1:])]
     lines = formatting.table([[row[at] for at in used] for row in cells], right=range(1, len(used)))
-    lines.append(f"{plural(found.runs, 'run')}, {summary.calls_made(asdict(total))}")
+    lines.append(summary.calls_made(asdict(total)))
     if found.more:
         lines.append(f"only the {places.RUNS_MAX:,} runs that were changed last are looked into")
     if total.unpriced_calls:

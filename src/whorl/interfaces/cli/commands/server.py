@@ -57,7 +57,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 @click.option("--behind-proxy", is_flag=True,
               help="Trust the X-Forwarded headers of a proxy in front.")  # fmt: skip
 @click.option("--drain", type=click.FloatRange(0, 86_400), metavar="SECONDS",
-              help="How long calls that are under way may take to end when the server is stopped. "
+              help="How long open calls may take to finish when the server is stopped. "
               "[default: drain of [server] in whorl.toml, or 20]")  # fmt: skip
 @click.option("--log", "log_format", type=click.Choice(["text", "json"]), default="text",
               show_default=True, help="How the log is written; json: a line for each request and "
@@ -98,7 +98,7 @@ def serve(
     token, odd = read_token(Path(token_file).expanduser()) if token_file else ("", [])
     place = Place(host, port, token, behind_proxy, edits is not None)
     if edits == "local" and not place.is_loopback:
-        message = "everybody who has the token and reaches this address could write files"
+        message = "anyone who has the token and reaches this address could write files"
         raise UsageError(message, help="write --edit remote if you want that")
     say(*(f"warning: {words}" for words in (*odd, *check_place(place))))
     chosen = replace(place, token=token or new_token())
@@ -147,10 +147,10 @@ def _serve(
     async def work() -> None:
         async with serving(project, place, drain_s) as (server, address):
             link = f"{address}/#token={place.token}" + (f"&next=/{page}" if page else "")
-            echo(link if shown else address)
+            echo(f"{link if shown else address}  (Ctrl-C stops it)")
             sys.stdout.flush()
             new = ", with a new store" * server.has_new_store
-            say(f"serving {safe(str(project.root))}{new}; end with Ctrl-C")
+            say(f"serving {safe(str(project.root))}{new}")
             if opens:
                 import webbrowser
 
@@ -160,7 +160,7 @@ def _serve(
     _warn_of_trust(project)
     begin_log(log, project.secrets())
     asyncio.run(work())
-    say("stopped; the next server goes on with runs that were under way")
+    say("stopped; the next server resumes the runs that were running")
 
 
 def _warn_of_trust(project: Project) -> None:
@@ -260,10 +260,10 @@ def token() -> None:
       whorl server token ls
 
     \b
-    read   looks at everything
-    run    starts and forks runs, too
-    steer  pauses, cancels, approves, goes on, too
-    admin  saves files, makes schedules and reads the audit, too
+    read   look at everything
+    run    also start and fork runs
+    steer  also pause, resume, continue, cancel and approve runs
+    admin  also save files, make schedules and read the audit
     """
 
 
@@ -342,7 +342,7 @@ def _make(
         print_json({"name": name, "token": made})
         return
     echo(made)
-    say(f"this is the token {name}; it is not shown again")
+    say(f"token {name}; it is not shown again")
 
 
 @click.command()

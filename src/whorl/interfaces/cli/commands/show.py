@@ -22,14 +22,13 @@ from whorl.interfaces.cli.summary import (
     step_lines,
     steps_in,
 )
-from whorl.interfaces.cli.terminal import SIGNS, badge, paint, print_lines
+from whorl.interfaces.cli.terminal import SIGNS, echo, print_lines, say
 from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
-from whorl.interfaces.formatting import allowed, clock, joined, line, seconds, used, worked, written
+from whorl.interfaces.formatting import allowed, clock, joined, line, seconds, used, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.journal import iterations_in
-from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
 from whorl.services.inspecting.places import is_like, results_of, unknown_place
 from whorl.services.records import RunRecords, document_of
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.interfaces.progress import Step
-    from whorl.language import Json
     from whorl.runtimes.journal.journal import Entry, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -46,12 +44,9 @@ if TYPE_CHECKING:
 
 # Of each result, so many lines among others.
 _RESULT_LINES, _OUTPUT_LINES = 24, 200
-_ANSWERS_MAX = 1_000
 _REQUESTS_MAX = 20
 # Of more loops than this each is one line; its address shows its iterations.
 _TABLES_MAX = 20
-# The rows that a dialect's own lines take the place of.
-_DIALECT_ROWS = ("workflow", "status", "duration", "iteration", "until", "last", "result")
 
 
 class _Status:
@@ -63,8 +58,6 @@ class _Status:
         self.row, self.machine = known = results.row_and_machine(store, run)
         self.result: dict[str, Any] = with_help(results.full_result(store, run, known))
         self.workflow = results.workflow_of(store, run)
-        is_running = self.result["status"] == "running"
-        self.until = time.time() if is_running else self.row.updated_at
 
     def document(self) -> dict[str, object]:
         row, result = self.row, self.result
@@ -86,16 +79,33 @@ class _Status:
             **{name: result[name] for name in same},
         }
 
-    def lines(self, *, is_whole: bool) -> Iterator[str]:
-        """Yields the facts for people, unless the file's dialect has its own lines for them.
+    def lines(self, *, is_brief: bool) -> Iterator[str]:
+        """Yields how the run stands, in the words of its file's dialect if that has some.
 
-        `is_whole` includes those that the rest of `show` has, too.
+        A brief status has a few lines about each loop; others have the tables of loops instead.
         """
         own = self._dialect_lines()
         yield from own
-        for key, words in self._rows(is_whole=is_whole):
-            if not own or key not in _DIALECT_ROWS:
-                yield f"{f'{key}:' if key else '':<11} {words}".rstrip()
+        yield summary.run_line(self.row, self.result)
+        for key, words in self._rows():
+            yield f"{f'{key}:' if key else '':<11} {words}".rstrip()
+        if not is_brief or own:
+            return
+        if len(self.result["loops"]) > summary.ONE_BY_ONE_MAX:
+            yield from summary.loops_lines(self.row.id, self.result["loops"])
+            return
+        for loop in self.progress.loops.values():
+            ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
+            yield joined(f"iteration:  {loop.count()} of {safe(loop.address)}", ended)
+            node = results.loop_node(self.workflow, loop.path)
+            if node is not None and node.until is not None:
+                yield f"until:      {status_words.condition_words(node.until)}"
+            for last in list(loop.iterations)[-1:]:
+                measured = f", score {last.shown_score}" if last.score is not None else ""
+                words = f": {last.words}" if last.words else ""
+                yield f"last:       iteration {last.number}{measured}{words}"
+            if any(parts := self._last_result(loop)):
+                yield f"result:     {': '.join(parts)}"
 
     def _dialect_lines(self) -> list[str]:
         """The same as the dialect of its file says it; nothing while the run is in no loop."""
@@ -103,34 +113,31 @@ class _Status:
         if not loops or self.result["status"] in status_words.ENDED:
             return []
         loop = loops[-1]
+        until = time.time() if self.result["status"] == "running" else self.row.updated_at
         facts = {
             "workflow": line(self.row.name, 80),
             "status": str(self.result["status"]).capitalize(),
             "loop": line(name_of(loop.address), 60),
             "number": str(loop.number),
             "limit": str(loop.limit),
-            "seconds": f"{max(0.0, self.until - loop.started_at):.0f}",
+            "seconds": f"{max(0.0, until - loop.started_at):.0f}",
             "result": self._last_result(loop)[1] or "null",
         }
         return status_words.status_lines(self.workflow.words, loop.path, facts)
 
-    def _rows(self, *, is_whole: bool) -> Iterator[tuple[str, str]]:
+    def _rows(self) -> Iterator[tuple[str, str]]:
         row, result = self.row, self.result
-        yield "run", f"{row.id}{f'  (fork of {row.parent})' if row.parent else ''}"
+        if row.parent:
+            yield "fork of", row.parent
         if row.key:
             yield "key", line(row.key, 80)
-        yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
-        yield "status", paint(*badge(str(result["status"]), row.mark))
-        if mocked := result.get("mocked"):
-            yield "mocked", f"by {line(mocked, 200)}"
+        if row.file:
+            yield "file", line(row.file, 120)
         yield "started", clock(row.created_at)
-        if took := worked(row) + max(0.0, self.until - row.updated_at):
-            yield "duration", seconds(took)
         steps = self.progress.steps.values()
         running = [step for step in steps if step.state in ("running", "retrying")]
         if running:
             yield "step", ", ".join(safe(step.address) for step in running[:5])
-        yield from self._loop_rows()
         if usage := summary.usage_words(result["usage"]):
             budget = row.budget_usd
             of = f" of a budget of {allowed(budget)}" if budget is not None else ""
@@ -141,31 +148,6 @@ class _Status:
             yield from _below("waits for", summary.gate_lines(gate))
         yield from _below("note", summary.note_lines(row, result))
         yield from _below("error", summary.error_lines(result["error"]))
-        if is_whole:
-            if result["output"] is not None:
-                yield "output", line(written(result["output"]), 200)
-            yield "next", next_command(self.store, row.id, result)
-
-    def _loop_rows(self) -> Iterator[tuple[str, str]]:
-        loops = self.result["loops"]
-        if len(loops) > summary.ONE_BY_ONE_MAX:
-            yield from _below("loops", summary.loops_lines(loops))
-            yield from (("", words) for words in summary.all_loops(self.row.id, loops))
-            return
-        for loop in self.progress.loops.values():
-            of = f"/{loop.limit}" if loop.limit else ""
-            ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
-            yield "iteration", joined(f"{loop.number}{of} of {safe(loop.address)}", ended)
-            node = results.loop_node(self.workflow, loop.path)
-            if node is not None and node.until is not None:
-                yield "until", status_words.condition_words(node.until)
-            if loop.iterations:
-                last = loop.iterations[-1]
-                measured = f", score {last.shown_score}" if last.score is not None else ""
-                words = f": {last.words}" if last.words else ""
-                yield "last", f"iteration {last.number}{measured}{words}"
-            if any(parts := self._last_result(loop)):
-                yield "result", ": ".join(parts)
 
     def _last_result(self, loop: LoopProgress) -> tuple[str, str]:
         """Returns the newest result of a loop and its name, or empty texts if it has none."""
@@ -180,6 +162,11 @@ class _Status:
 def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Pairs lines with keys: the first gets the key, all others an empty one."""
     return (("" if at else key, words) for at, words in enumerate(lines))
+
+
+def _say_next(status: _Status) -> None:
+    following = next_command(status.store, status.row.id, status.result, "show")
+    say(*([f"next: {following}"] if following else []))
 
 
 @click.command()
@@ -208,7 +195,13 @@ def show(
             raise UsageError("--brief is about a whole run", help=f"whorl show {chosen} --brief")
         if brief:
             status = _Status(store, chosen)
-            print_json(status.document()) if as_json else print_lines(status.lines(is_whole=True))
+            if as_json:
+                print_json(status.document())
+                return
+            print_lines(status.lines(is_brief=True))
+            if (output := status.result["output"]) is not None:
+                echo(f"output:     {line(written(output), 200)}")
+            _say_next(status)
             return
         records = RunRecords(store, chosen, project.secrets())
         if address and (loops := _loops_like(store, chosen, address)):
@@ -216,9 +209,12 @@ def show(
         elif as_json:
             found = document_of(records.of(address, depth=None if deep else 0))
             print_json({**_document(records, address, found["records"]), **found})
+        elif address:
+            print_lines(_place(records, address, whole=whole))
         else:
-            print_lines(_place(records, address, whole=whole) if address
-                        else _overview(records, whole=whole))  # fmt: skip
+            status = _Status(store, chosen)
+            print_lines(_overview(records, status, whole=whole))
+            _say_next(status)
 
 
 def _document(records: RunRecords, address: str, found: object) -> dict[str, object]:
@@ -229,12 +225,6 @@ def _document(records: RunRecords, address: str, found: object) -> dict[str, obj
         events = [event_json(run, entry) for entry in entries]
         return {"run": run, "address": address, "entries": events}
     row = store.run(run)
-    # What each finished task gave; of a long run the latest.
-    answers: dict[str, Json] = {}
-    for entry in store.read_back(run, frozenset({"task.finished"})):
-        answers.setdefault(entry.event.address, shown(entry.event).get("value"))
-        if len(answers) == _ANSWERS_MAX:
-            break
     return {
         **with_help(results.full_result(store, run)),
         "workflow": row.name,
@@ -244,7 +234,6 @@ def _document(records: RunRecords, address: str, found: object) -> dict[str, obj
         "input": _given(store, run),
         "started_at": row.created_at,
         "updated_at": row.updated_at,
-        "answers": dict(reversed(answers.items())),
     }
 
 
@@ -260,12 +249,11 @@ def _entries(records: RunRecords, address: str, found: object) -> list[Entry]:
     return entries
 
 
-def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
+def _overview(records: RunRecords, status: _Status, *, whole: bool) -> Iterator[str]:
     store, run = records.store, records.run
     loops = store.loops(run)
-    status = _Status(store, run)
     progress, result = status.progress, status.result
-    yield from status.lines(is_whole=False)
+    yield from status.lines(is_brief=False)
     given = _given(store, run)
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
@@ -279,8 +267,6 @@ def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
         yield from result_lines(value, _OUTPUT_LINES, whole=whole)
-    if following := next_command(store, run, result, "show"):
-        yield f"next: {following}"
 
 
 def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
@@ -326,11 +312,10 @@ def _step_words(step: Step) -> str:
 
 def _loop_table(loop: LoopProgress) -> Iterator[str]:
     """A loop with a row for each of its finished iterations."""
-    of = f"/{loop.limit}" if loop.limit else ""
     ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
     head = f"{'!' if loop.mark else '↻'} {safe(loop.address)}"
     legend = "★ is the best one" if loop.best and loop.iterations else ""
-    yield joined(head, f"{loop.number}{of}", ended, legend)
+    yield joined(head, loop.count(), ended, legend)
     rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
     for done in loop.iterations:
         number, measured, *others = iteration_cells(done)

@@ -70,19 +70,18 @@ def init(*, folder: str, allow_commands: bool) -> None:
     for name, text in texts.items():
         if name in absent:
             write_file(str(root / name), with_schema_line(text, root / name), mode="x", **advice)
-        say(f"wrote {name}" if name in absent else f"{name} exists already, and is not changed")
+    created = ", ".join(name for name in texts if name in absent)
+    echo(f"created {folder.rstrip('/')}/: {created or 'nothing, since all files exist'}")
+    say(*(f"{name} exists already, and is not changed" for name in texts if name not in absent))
     if CONFIG_NAME in absent:
-        _trust(root / CONFIG_NAME)
+        config = root / CONFIG_NAME
+        content = config.read_bytes()
+        judged = judge(config, content, parsed(content, config), os.environ, grants={})
+        remember(os.environ, judged)
     _ignore_store(root / _IGNORED)
-    if is_first and root != Path.cwd():
-        echo(f"cd {shlex.quote(folder)}")
-    for command in ("test", f"run {_FIRST[0]}") if is_first else ():
-        echo(f"whorl {command}")
-
-
-def _trust(path: Path) -> None:
-    content = path.read_bytes()
-    remember(os.environ, judge(path, content, parsed(content, path), os.environ, grants={}))
+    if is_first:
+        first = f"cd {shlex.quote(folder)} && " if root != Path.cwd() else ""
+        say(f"next: {first}whorl run {_FIRST[0]} --mocks")
 
 
 def _ignore_store(path: Path) -> None:
@@ -167,7 +166,8 @@ def new(
         else:
             text, ending = _editor().empty_text(empty or "")
             name = f"new{ending}"
-        _write(template or name, text, ["file edit"], force=force)
+        about = f"a copy of {source}" if source is not None else f"empty, {empty}"
+        _write(template or name, text, ["file", "edit"], about=about, force=force)
     else:
         _write_template(template or "", file, form, force=force)
 
@@ -202,15 +202,19 @@ def _write_template(template: str, file: str | None, form: str | None, *, force:
     if name.endswith("/") or Path(name).is_dir():
         name = f"{name}/{chosen.name}{endings[form]}"
     text = read(chosen.name, form)
-    _write(str(Path(name)), text, ["run", chosen.example], needs=chosen.needs, force=force)
+    about, then = f"{chosen.name}: {chosen.description}, {form}", ["run", chosen.example]
+    _write(str(Path(name)), text, then, about=about, needs=chosen.needs, force=force)
 
 
-def _write(name: str, text: str, then: list[str], *, needs: str = "", force: bool) -> None:
-    """Writes a file; says what it needs, and prints the command that comes next."""
+def _write(
+    name: str, text: str, then: list[str], *, about: str, needs: str = "", force: bool
+) -> None:
+    """Writes a file; says what it needs, and which command comes next."""
     if Path(name).exists() and not force:
         advice = "name another FILE, or overwrite it with --force"
         raise UsageError(f"{name!r} exists", help=advice)
     mode, text = "w" if force else "x", with_schema_line(text, Path(name))
     write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
-    say(f"wrote {name}", *([f"it needs {needs}"] if needs else []))
-    echo(shlex.join(["whorl", *then[0].split(), name, *then[1:]]))
+    echo(f"created {name} ({about})")
+    command = ["file", "edit", name] if then == ["file", "edit"] else [then[0], name, *then[1:]]
+    say(*([f"it needs {needs}"] if needs else []), f"next: {shlex.join(['whorl', *command])}")

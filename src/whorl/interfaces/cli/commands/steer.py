@@ -16,7 +16,7 @@ from whorl.interfaces.cli.options import carrying, located, more_options, print_
 from whorl.interfaces.cli.session import Show, meant_run, on_run, run_session, show_options
 from whorl.interfaces.cli.terminal import badge, echo, say
 from whorl.interfaces.formatting import line
-from whorl.interfaces.status_words import EXIT_CODES
+from whorl.interfaces.status_words import EXIT_CODES, more_words
 from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering
 from whorl.services.files import preflight
@@ -57,7 +57,7 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
     """
     if bool(run) == is_all or (is_all and (more.amounts() or show.events)):
         words = "`whorl resume RUN`, or `whorl resume --all`, which takes no amounts"
-        raise UsageError("say which run goes on: one, or --all", help=words)
+        raise UsageError("say which run to resume: one, or --all", help=words)
 
     async def work() -> int:
         seen = Show(as_json=True) if is_all else show
@@ -126,6 +126,9 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
         return session.finish(run)
     if status != "running":
         session.say_toy(workflow_of(session.store, run))
+    rows = [row for row in session.store.loops(run) if "[" not in row.address and row.iterations]
+    rows = [row for row in rows if not row.exit_reason] or rows
+    after = f" after iteration {rows[-1].iterations} of {safe(rows[-1].address)}" if rows else ""
     match status:
         case "running":
             say(str(is_running(run)))
@@ -135,8 +138,9 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
             say(f"run {run} waits for a person")
             return await session.take_up(run)
         case "interrupted":
+            say(f"run {run}: resumed{after}")
             return await session.take_up(run)
-    return await session.steer(run, steering.resumed(more))
+    return await session.steer(run, steering.resumed(more), f"resumed{after}")
 
 
 @click.command(name="continue")
@@ -158,7 +162,12 @@ async def continue_command(
     """
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
     session.say_toy(workflow_of(session.store, run))
-    return await session.steer(run, event)
+    loop = str(event.body.get("at") or "")
+    words = f"continues with {more_words(event.body)}"
+    if loop and iterations is not None:
+        begun = next(row.iterations for row in session.store.loops(run) if row.address == loop)
+        words = f"{safe(loop)} continues at iteration {begun + 1}, {iterations} more"
+    return await session.steer(run, event, words)
 
 
 @click.command()
@@ -177,7 +186,9 @@ async def accept(session: RunSession, run: RunId, *, number: int | None, at: str
     number = number or loop_around(at, [loop])[1]
     if number is None:
         raise UsageError("say which iteration", help=f"for example '{loop}[1]', or --iteration 1")
-    return await session.steer(run, steering.accepted(session.store, run, loop, number))
+    session.asked = "accept"
+    event = steering.accepted(session.store, run, loop, number)
+    return await session.steer(run, event, f"{safe(loop)} returns iteration {number}")
 
 
 @click.command()
@@ -225,11 +236,9 @@ async def fork(
     )
     session.show.check(now)
     session.say_toy(now)
-    words = ["--at", at, *(word for each in sets for word in ("--set", each))]
-    words += options.step_words(steps)
-    words += [] if budget is None else ["--budget", f"{budget:g}"]
-    if not file and (notice := changed_words(session.store, run, words)):
-        say(carrying(safe(notice)))
     new, _ = await steering.new_fork(session.runtime, session.providers, run, fork)
-    say(f"run {new} is a fork of {run} at {at}")
+    say(f"run {new}: forked from {run} at {safe(at)}")
+    if not file and (notice := changed_words(session.store, run)):
+        say(carrying(safe(notice)))
+    session.asked = "fork"
     return await session.drive(new)

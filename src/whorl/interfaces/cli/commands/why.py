@@ -14,7 +14,7 @@ from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.commands import open_run, with_json
 from whorl.interfaces.cli.next_command import next_command
 from whorl.interfaces.cli.options import carrying, place_option, print_json, with_help
-from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
+from whorl.interfaces.cli.terminal import echo, paint, print_lines, say
 from whorl.interfaces.formatting import changes, dollars, line, seconds
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.status_words import why_document
@@ -57,23 +57,25 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
         if as_json:
             print_json(with_help(why_document(store, chosen, loops)))
         else:
-            print_lines(_why_lines(store, chosen, loops))
+            result: dict[str, Any] = with_help(results.full_result(store, chosen))
+            print_lines(_why_lines(store, chosen, loops, result))
+            following = next_command(store, chosen, result, "why")
+            say(*([f"next: {following}"] if following else []))
 
 
-def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
-    result: dict[str, Any] = with_help(results.full_result(store, run))
-    workflow, row = results.workflow_of(store, run), store.run(run)
-    mark = f": {badge(row.status, row.mark)[0]}" if row.mark else ""
-    yield f"run {run} of {line(row.name, 60)} {results.status_words(str(result['status']))}{mark}"
-    machine = fold(store, run).machine
+def _why_lines(
+    store: SqliteStore, run: RunId, loops: list[LoopRow], result: dict[str, Any]
+) -> Iterator[str]:
+    workflow, machine = results.workflow_of(store, run), fold(store, run).machine
+    if not loops:
+        yield summary.run_line(store.run(run), result)
     if len(loops) > _LOOPS_MAX:
-        yield ""
-        yield from summary.loops_lines(result["loops"])
+        yield from summary.loops_lines(run, result["loops"])
         loops = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
         yield f"below: {len(loops)} that did not meet their condition; --at shows any other"
     stopped = results.stopped_loops(store, run)
-    for loop in loops:
-        yield ""
+    for at, loop in enumerate(loops):
+        yield from [""] if at else []
         rows = results.begun_iterations(store, run, loop)
         is_stopped = loop.address in stopped
         yield from summary.loop_lines(
@@ -95,8 +97,6 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
             yield f"  `whorl help {error['code']}` says more"
     for gate in result["waiting_for"]:
         yield from ["", *summary.gate_lines(gate)]
-    following = next_command(store, run, result, "why")
-    yield from ["", f"next: {following}"] if following else []
 
 
 @click.command()
@@ -142,8 +142,8 @@ def diff(
         print_json({"loop": loop, "iterations": iterations, "diff": texts})
         return
     of_other = "" if other == run else f" of {other}"
-    head = f"{safe(loop)}  iteration {first} → {second}{of_other}"
-    echo("  ".join([head, *_figures(both[0].row, both[1].row)]))
+    figures = ", ".join(_figures(both[0].row, both[1].row))
+    echo(f"{safe(loop)} {first} -> {second}{of_other}{figures and f': {figures}'}")
     for name, lines in changed.items():
         echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for mark, text in lines:
@@ -174,11 +174,11 @@ def _figures(first: IterationRow, second: IterationRow) -> Iterator[str]:
     notes: list[Any] = [first.note, second.note]
     if first.score is not None or second.score is not None:
         old, new = (formatting.score(side.score) or "-" for side in (first, second))
-        yield f"score {old} → {new} {formatting.difference(second.score, first.score)}".rstrip()
+        yield f"score {old} -> {new}"
     yield from (formatting.outside_words(note["outside"]) for note in notes if note.get("outside"))
     costs = [usage_of(note)[2] for note in notes]
     if any(costs):
-        yield f"cost {dollars(costs[0])} → {dollars(costs[1])}"
+        yield f"{dollars(costs[0])} -> {dollars(costs[1])}"
     times = [note.get("seconds") or 0.0 for note in notes]
     if any(times):
-        yield f"time {seconds(times[0])} → {seconds(times[1])}"
+        yield f"{seconds(times[0])} -> {seconds(times[1])}"
