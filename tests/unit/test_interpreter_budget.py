@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from simulation import machines
-from simulation.machines import feed, loop_of
+from simulation.machines import feed
 from whorl import ir
 from whorl.interpreter import budget
 from whorl.interpreter.budget import NOTHING
@@ -79,25 +79,6 @@ def test_what_stays_of_reservations_is_exact(amount: float, rest: float) -> None
     assert machine.state["reserved"] == {"sent": 1, "cost_usd": rest}
 
 
-@pytest.mark.parametrize(
-    ("tokens", "cost", "over"),
-    [
-        (10, NOTHING, []),
-        (11, NOTHING, ["tokens"]),
-        (10, 2 * NOTHING, ["cost"]),
-        (12, 0.5, ["cost", "tokens"]),
-    ],
-)
-def test_only_what_is_over_a_budget_is_warned_of(tokens: int, cost: float, over: list[str]) -> None:
-    machine = begun(tokens=10, cost_usd=0.0)
-    send(machine)
-    warnings = finish(machine, output_tokens=tokens, cost_usd=cost)
-
-    assert len(warnings) == len(over)
-    for warning, name in zip(warnings, over, strict=True):
-        assert f"the run is over its {name} budget by" in warning
-
-
 def test_so_many_calls_without_an_answer_are_remembered() -> None:
     """Those that nobody waits for any more, and those that were not answered."""
     machine = begun(cost_usd=1.0)
@@ -116,23 +97,6 @@ def test_so_many_calls_without_an_answer_are_remembered() -> None:
         assert (len(kept), "old0" in kept) == (most, True)
         leave(machine, leaving | {field: "b"})
         assert (len(kept), "old0" in kept) == (most, False)
-
-
-@pytest.mark.parametrize(("more", "of_run"), [(1, 4), (2, 4), (3, 7)])
-def test_more_for_a_loop_is_more_for_the_run_that_has_less_left(more: int, of_run: int) -> None:
-    task = ir.Task(name="a", kind="ask")
-    limits = ir.LoopLimits(iterations=9, calls=2)
-    loop = ir.Loop(name="l", body=ir.Block((task,)), limits=limits)
-    machine = machines.begun(loop, limits=ir.RunLimits(calls=4))
-    for number in (1, 2):
-        assert send(machine, f"l[{number}]/a", calls=1) == [f"l[{number}]/a"]
-        finish(machine, f"l[{number}]/a")
-    assert send(machine, "l[3]/a", calls=1) == []
-    assert machine.done
-    feed(machine, "run.continued", at=2.0, calls=more, around=True)
-
-    assert machine.state["limits"]["calls"] == of_run
-    assert loop_of(machine)["limits"]["calls"] == 2 + more
 
 
 @pytest.mark.parametrize("is_outer", [False, True], ids=["its own", "of the loop around"])

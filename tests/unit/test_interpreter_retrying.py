@@ -52,11 +52,6 @@ def test_a_drawn_wait_whose_least_is_above_its_most_is_the_least() -> None:
     assert pause(MACHINE, "a", Retry(1, wait_s=2.0, wait_min_s=5.0, drawn=True), 1) == 5.0
 
 
-def test_the_other_side_may_ask_for_a_longer_wait() -> None:
-    assert pause(MACHINE, "a", Retry(1, wait_s=2.0), 1, 7.0) == 7.0
-    assert pause(MACHINE, "a", Retry(1, wait_s=2.0), 3) == 8.0
-
-
 def test_waits_that_grow_beyond_all_numbers_are_as_long_as_they_may_be() -> None:
     policy = Retry(1_000, wait_s=1.0, backoff=10.0, wait_max_s=30.0)
 

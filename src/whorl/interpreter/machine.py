@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError
 from whorl.interpreter import budget, requests
@@ -20,13 +20,14 @@ from whorl.interpreter.frames import error_at, failed, is_failure, language_fail
 from whorl.interpreter.state import ENDED_BY, ENDLESS, State
 from whorl.ir import Task
 from whorl.language import LanguageError
-from whorl.language.chunked_json import read_pieces
+from whorl.language.chunked_json import read_pieces, write_pieces
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame, Outcome, RunState, Values
     from whorl.interpreter.plan import Plan
     from whorl.interpreter.state import Behaviour
 
+_ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 # A run that computes this long between two events is in an endless computation.
 STEPS_MAX = 500_000
 
@@ -67,18 +68,12 @@ class Machine(State):
         return cls(plan, read_pieces(snapshot, json.JSONDecoder()))
 
     def snapshot(self, *, in_pieces: bool = False) -> str:
-        if not self.is_busy:
-            return super().snapshot(in_pieces=in_pieces)
-        self.state["work"] = {
-            "agenda": list(self._agenda),
-            "steps": self.steps,
-            "pops": self._pops,
-            "is_reviewed": self._is_reviewed,
-        }
-        try:
-            return super().snapshot(in_pieces=in_pieces)
-        finally:
-            del self.state["work"]
+        """Returns the state as text, in pieces if asked: one large call blocks other threads."""
+        state: Any = self.state
+        if self.is_busy:
+            work = {"agenda": list(self._agenda), "steps": self.steps, "pops": self._pops}
+            state = state | {"work": work | {"is_reviewed": self._is_reviewed}}
+        return "".join(write_pieces(state, _ENCODE)) if in_pieces else _ENCODE(state)
 
     @property
     def is_whole(self) -> bool:
@@ -170,8 +165,16 @@ class Machine(State):
                 if self._agenda and not self.stopped_at:
                     return
         self.is_busy = False
-        if not self.stopped_at and state["status"] in ("running", "waiting"):
-            self._settle_status()
+        if self.stopped_at or state["status"] not in ("running", "waiting"):
+            return
+        # It waits if only a person can move it.
+        waits = self.open
+        is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
+        if is_waiting and state["status"] == "running":
+            # The process that serves the store resumes the run when a time limit is over.
+            due = min((e["due"] for e in self.pending.values() if "due" in e), default=None)
+            self.note("run.waiting", "", None if due is None else {"due": due})
+        state["status"] = "waiting" if is_waiting else "running"
 
     def poll(self) -> list[Command]:
         """Returns the commands to carry out, each once; a paused run hands out no new work.
@@ -264,8 +267,12 @@ class Machine(State):
         steps_end, fuel_end = self.steps_end, self.fuel_end
         while agenda and self.steps < steps_end and meter.fuel < fuel_end and not self.stopped_at:
             if pops >= STEPS_MAX and not isinstance(agenda[0][1], list):
-                self._end_endless()
-                # What the end asks for is done, too.
+                agenda.clear()
+                most = f"{STEPS_MAX:,} steps without waiting for anything, the most that is allowed"
+                facts: Values = {"steps": STEPS_MAX}
+                error = error_at("", "R105", f"the run took {most}", facts=facts)
+                run.end_now(self, failed(error))
+                # The work of the end itself is done after it.
                 pops = 0
                 break
             key, what = agenda.popleft()
@@ -273,7 +280,13 @@ class Machine(State):
             if what is None:
                 pops += 1
                 if frame is not None:
-                    self._enter(key, frame)
+                    behaviour = self._behaviours[frame["kind"]]
+                    try:
+                        behaviour.enter(self, key)
+                    except LanguageError as fault:
+                        node = self.node(frame) if "node" in frame else None
+                        error = language_failure(fault, frame["address"], node)
+                        behaviour.fail(self, key, error)
             elif isinstance(what, list):
                 if frame is not None:
                     BLOCKS.go_on(self, key, what)
@@ -283,20 +296,6 @@ class Machine(State):
                     self._leave(key, frame, what)
             self.steps += 1
         self._pops = pops
-
-    def _enter(self, key: str, frame: Frame) -> None:
-        behaviour = self._behaviours[frame["kind"]]
-        try:
-            behaviour.enter(self, key)
-        except LanguageError as fault:
-            node = self.node(frame) if "node" in frame else None
-            behaviour.fail(self, key, language_failure(fault, frame["address"], node))
-
-    def _end_endless(self) -> None:
-        self._agenda.clear()
-        most = f"{STEPS_MAX:,} steps without waiting for anything, the most that is allowed"
-        error = error_at("", "R105", f"the run took {most}", facts={"steps": STEPS_MAX})
-        run.end_now(self, failed(error))
 
     def _make_room(self, event: Event) -> None:
         """Does the work that is due before an event for the frame that the event goes to."""
@@ -347,13 +346,3 @@ class Machine(State):
             return failed(language_failure(fault, frame["address"], node))
         self.warn_of(frame["address"], warning)
         return outcome | {"value": value}
-
-    def _settle_status(self) -> None:
-        """Sets the status to waiting if only a person can move the run, or back to running."""
-        waits = self.open
-        is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
-        if is_waiting and self.state["status"] == "running":
-            # The process that serves the store resumes the run when a time limit is over.
-            due = min((e["due"] for e in self.pending.values() if "due" in e), default=None)
-            self.note("run.waiting", "", None if due is None else {"due": due})
-        self.state["status"] = "waiting" if is_waiting else "running"

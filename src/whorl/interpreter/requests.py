@@ -208,7 +208,7 @@ def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> Limits:
 def check_reopenable(machine: State, key: str) -> None:
     if around := _closed_by(machine, key):
         place = repr(machine.frames[key]["address"])
-        words = f"{place} lies in an iteration of loop {around['name']!r} that is over"
+        words = f"{place} is in an iteration of loop {around['name']!r} that is over"
         raise Refused(words, verb="fork")
 
 
@@ -296,16 +296,9 @@ def _started(machine: State, body: dict[str, Any]) -> None:
         "iterations": body.get("iterations"),
         "memory": body.get("memory") or {},
     }
-    if explore := body.get("explore"):
-        state["explore"] = explore
-    if "again" in body:
-        state["again"] = body["again"]
-    if body.get("pauses"):
-        state["pauses"] = True
-    if "callback" in body:
-        state["callback"] = body["callback"]
-    if "behaviour" in body:
-        state["behaviour"] = body["behaviour"]
+    options = ("explore", "again", "pauses", "callback", "behaviour")
+    given: Any = {name: body[name] for name in options if body.get(name) is not None}
+    state |= given
     key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})
     state["root"] = key
     if refusal := body.get("refused"):

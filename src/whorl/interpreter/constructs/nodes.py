@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -172,24 +171,21 @@ def _due(node: Wait, scope: Scope, now: float) -> tuple[float, bool]:
         due, is_date = _moment(value_of(node.until, scope)), True
     else:
         assert node.duration is not None
-        due, is_date = _due_after(value_of(node.duration, scope), now)
+        value = value_of(node.duration, scope)
+        try:
+            due, is_date = now + max(0.0, seconds_of(value)), False
+        except EvaluationError as fault:
+            # A computed text may also be a time.
+            try:
+                due, is_date = parse_time(value if isinstance(value, str) else ""), True
+            except ValueError:
+                raise fault from None
     # NaN is not smaller either.
     if not due - now <= WAIT_MAX_S:
         raise EvaluationError(
             f"a wait of {due - now:g} s is longer than a year, the most that it can be"
         )
     return due, is_date
-
-
-def _due_after(value: Json, now: float) -> tuple[float, bool]:
-    """Returns when a computed wait is over; its value tells whether it is a duration or a time."""
-    try:
-        return now + max(0.0, seconds_of(value)), False
-    except EvaluationError:
-        if isinstance(value, str):
-            with suppress(ValueError):
-                return parse_time(value), True
-        raise
 
 
 def _moment(value: Json) -> float:

@@ -110,14 +110,6 @@ def is_answered(fault: Error) -> bool:
     return bool(fault.get("answered", fault.get("code") not in TIMEOUTS))
 
 
-def keep_key(frame: TaskFrame, fault: Error) -> None:
-    """Keeps the key and the cap of an attempt without an answer for the next one."""
-    if is_answered(fault):
-        discard(frame, "key", "cap")
-    else:
-        frame.setdefault("key", frame["address"])
-
-
 def leave_key(machine: State, frame: TaskFrame) -> None:
     """Keeps the key of a task that failed without an answer, so that a retry sends the same key."""
     if "key" in frame and "inputs" in frame:
@@ -256,13 +248,10 @@ def want(machine: State, key: str) -> None:
         secure=node.secure or "secure" in frame,
         secure_outputs=node.secure_outputs,
     )
-    perform.secure_model = perform.secure and _computes_model(node)
+    named = [value for name, value in node.inputs.entries if name in ("model", "provider")]
+    is_computed = any(not isinstance(value, Constant) for value in named)
+    perform.secure_model = perform.secure and is_computed
     machine.command(perform)
-
-
-def _computes_model(node: Task) -> bool:
-    named = (value for name, value in node.inputs.entries if name in ("model", "provider"))
-    return any(not isinstance(value, Constant) for value in named)
 
 
 def inputs_of(machine: State, frame: TaskFrame, node: Task) -> Values:
@@ -292,7 +281,7 @@ def _attempt(frame: TaskFrame) -> int:
 
 
 def session_of(machine: State, frame: TaskFrame, node: Task) -> str:
-    """Returns where a conversation is kept: with the loop that continues it, or its iteration."""
+    """Returns where a conversation is kept: with the innermost loop around it, or with the run."""
     loop = frame["loop"]
     if loop is None:
         return f"run {node.session}" if node.session else ""
@@ -305,7 +294,8 @@ def session_of(machine: State, frame: TaskFrame, node: Task) -> str:
 def with_conversation(machine: State, frame: TaskFrame, node: Task, inputs: Values) -> Values:
     if node.kind != "ask" or not node.session:
         return inputs
-    earlier = machine.state.get("conversations", {}).get(_conversation_key(frame, node), [])
+    key = session_of(machine, frame, node)
+    earlier = machine.state.get("conversations", {}).get(key, [])
     if not earlier:
         return inputs
     if any(message.get("secure") for message in earlier):
@@ -326,7 +316,7 @@ def keep_conversation(machine: State, frame: TaskFrame, node: Task, value: Json)
     if node.secure or frame.get("secure"):
         pair = [message | {"secure": True} for message in pair]
     conversations = machine.state.setdefault("conversations", {})
-    key = _conversation_key(frame, node)
+    key = session_of(machine, frame, node)
     messages = [*conversations.get(key, ()), *pair]
     count = len(messages)
     while len(messages) > MESSAGES_MAX or sum(len(m["content"]) for m in messages) > CHARACTERS_MAX:
@@ -337,11 +327,6 @@ def keep_conversation(machine: State, frame: TaskFrame, node: Task, value: Json)
         warning += f"{CHARACTERS_MAX:,} characters, the most that is kept: its oldest are left out"
         machine.warn(frame["address"], "R105", warning)
     conversations[key] = messages
-
-
-def _conversation_key(frame: TaskFrame, node: Task) -> str:
-    """Returns where a conversation is kept: with the innermost loop around it, or with the run."""
-    return f"{frame['loop'] or 'run'} {node.session}"
 
 
 # What a provider calls retryable is tried again this often where the author says nothing.
@@ -475,10 +460,12 @@ def _failed(machine: State, key: str, event: Event) -> None:
     machine.settle(event.address)
     fault: Any = event.body["error"]
     detail: Any = fault.get("detail") if isinstance(fault.get("detail"), dict) else {}
-    keep_key(frame, fault)
-    # The model sees its answer again, with the errors; nothing else is asked for a better result.
-    is_repairable = fault.get("code") == _REPAIRABLE and "answer" in detail
-    if is_repairable and frame.get("repairs", 0) < node.repairs:
+    if is_answered(fault):
+        discard(frame, "key", "cap")
+    else:
+        # The next attempt has the same key and cap.
+        frame.setdefault("key", frame["address"])
+    if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
         frame["repairs"] = frame.get("repairs", 0) + 1
         frame["repair"] = fault.get("detail")
         frame["attempt"] += 1
@@ -599,23 +586,18 @@ def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> N
     frame["results"] = [{"role": "tool", "id": call.get("id")} for call in calls]
     frame["children"] = {}
     for index, call in enumerate(calls):
-        if call.get("kind") in TOOL_KINDS:
-            _start_tool(machine, key, index, call)
-        else:
+        if call.get("kind") not in TOOL_KINDS:
             frame["results"][index]["error"] = call.get("error") or "there is no such tool"
+            continue
+        turns["tools"] += 1
+        address = inner(turns["root"], f"tool{turns['tools']}")
+        fields: Values = {"node": tool_key(frame["node"], str(call["kind"])), "base": address}
+        fields |= {"name": str(call.get("name") or call["kind"]), "address": address, "attempt": 1}
+        fields["extra"] = call.get("inputs") or {}
+        child = machine.new_frame("task", parent=key, scope=frame["scope"], **fields)
+        frame["children"][str(index)] = child
+        machine.enter(child)
     _ask_with_results(machine, key)
-
-
-def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
-    frame = machine.task_frames[key]
-    frame["turns"]["tools"] += 1
-    address = inner(frame["turns"]["root"], f"tool{frame['turns']['tools']}")
-    fields: Values = {"node": tool_key(frame["node"], str(call["kind"])), "base": address}
-    fields |= {"name": str(call.get("name") or call["kind"]), "address": address, "attempt": 1}
-    fields["extra"] = call.get("inputs") or {}
-    child = machine.new_frame("task", parent=key, scope=frame["scope"], **fields)
-    frame["children"][str(index)] = child
-    machine.enter(child)
 
 
 def _ask_with_results(machine: State, key: str) -> None:

@@ -59,10 +59,14 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
     """Counts the vote of a judge, asks again if necessary, then checks the rule again."""
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
+    judged = frame["rest" if "rest" in frame else "judged"][leaf]
     if "rest" in frame:
-        _take_rest(frame["rest"][leaf], outcome)
+        # This vote decides nothing. A judge that fails is not asked again.
+        if is_failure(outcome):
+            judged["met"] = None
+        else:
+            _count_vote(judged, outcome["value"], VOTES_MAX)
         return _check(machine, key)
-    judged = frame["judged"][leaf]
     if is_failure(outcome):
         machine.warn(frame["address"], "R100", f"the judge failed: {outcome['error']['message']}")
         judged |= {"met": None, "answer": ""}
@@ -129,15 +133,6 @@ def drop_judge(machine: State, frame: LoopFrame) -> None:
         discard(frame, "rest", "rest_from")
 
 
-def measure_early(machine: State, key: str) -> bool:
-    """Measures an iteration that a jump has ended; returns whether it is the best so far.
-
-    Steps that the jump skipped cannot be read: then it has nothing to compare.
-    """
-    measure_iteration(machine, key, is_early=True)
-    return loop_results.keep_best(machine, key)
-
-
 def _check(machine: State, key: str) -> Verdict | None:
     """Returns the decision on the rule; asks a judge if the rule depends on one."""
     frame = machine.loop_frames[key]
@@ -196,14 +191,6 @@ def _ask_rest(machine: State, key: str) -> bool:
         exploring.count_extra(frame)
         del frame["rest"]
     return False
-
-
-def _take_rest(judged: Judged, outcome: Outcome) -> None:
-    """Counts a vote that decides nothing; a judge that fails is not asked again."""
-    if is_failure(outcome):
-        judged["met"] = None
-    else:
-        _count_vote(judged, outcome["value"], VOTES_MAX)
 
 
 def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
@@ -431,6 +418,7 @@ EXACT_MAX = 1_000_000_000
 
 
 def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> None:
+    """Measures an iteration. If a jump ended it (`is_early`), skipped steps have no value."""
     frame = machine.loop_frames[key]
     rules = machine.plan.rules[frame["node"]]
     if not rules.scores and not rules.stables:
@@ -458,8 +446,12 @@ def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> No
         }
         for leaf, text in frame["texts"].items():
             if text is not None and len(text) > (most := compared_max(rules.stables[leaf])):
-                _warn_too_long(machine, key, len(text), most)
                 frame["texts"][leaf] = None
+                words = f"the result of iteration {frame['count']} has {len(text):,} characters, "
+                words += f"and only texts of up to {most:,} are compared: it counts as different "
+                words += "from every other; compare a part of it"
+                address = frame["address"]
+                machine.warn(address, "R117", words, once=f"R117 stable {address}")
 
 
 def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
@@ -491,14 +483,6 @@ def compared_max(stable: Stable) -> int:
     """Returns the longest text that a condition compares; longer texts count as different."""
     apart = max(0.05, round(1.0 - stable.threshold, 6))
     return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
-
-
-def _warn_too_long(machine: State, key: str, length: int, most: int) -> None:
-    frame = machine.loop_frames[key]
-    message = f"the result of iteration {frame['count']} has {length:,} characters, and only texts "
-    message += f"of up to {most:,} are compared: it counts as different from every other; "
-    message += "compare a part of it"
-    machine.warn(frame["address"], "R117", message, once=f"R117 stable {frame['address']}")
 
 
 def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
@@ -541,10 +525,7 @@ def is_outside(score: Score, number: float) -> bool:
 
 def compared_text(stable: Stable, scope: FrameScope | OverlayScope) -> str | None:
     """Returns the text by which two results are compared, or None without a result."""
-    return comparable(value_of(stable.subject, scope))
-
-
-def comparable(value: Json) -> str | None:
+    value = value_of(stable.subject, scope)
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -190,17 +190,12 @@ def follow(
     elif verdict.ahead:
         next_iteration(machine, key)
     elif machine.loop(key).ask == "each" and "stops" not in frame:
-        _ask_person(machine, key)
+        frame["phase"] = "asking"
+        address = inner(frame["iteration"]["address"], "ask")
+        message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
+        machine.ask_person(address, key, "iteration", message, show=frame.get("previous"))
     else:
         go_on(machine, key)
-
-
-def _ask_person(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    frame["phase"] = "asking"
-    address = inner(frame["iteration"]["address"], "ask")
-    message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
-    machine.ask_person(address, key, "iteration", message, show=frame.get("previous"))
 
 
 def go_on(machine: State, key: str) -> None:
@@ -314,7 +309,8 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
     machine.drop_body(frame)
     try:
         loop_results.record_success(machine, key, so_far)
-        is_best = judging.measure_early(machine, key)
+        judging.measure_iteration(machine, key, is_early=True)
+        is_best = loop_results.keep_best(machine, key)
     except LanguageError as fault:
         loop_results.fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
         return

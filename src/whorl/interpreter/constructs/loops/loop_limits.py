@@ -210,27 +210,22 @@ def end_out_of_budget(machine: State) -> None:
             # What was checked before it need not be checked again.
             frame["checked"] = True
         else:
-            _suspend(machine, key)
+            # The iteration is kept without a result, or without a verdict.
+            if frame["phase"] == "body":
+                _end_loops_inside(machine, key)
+                loop_results.close_iteration(machine, key, status="cut")
+            else:
+                loop_results.close_measured(machine, key, best=loop_results.keep_best(machine, key))
+            frame["suspended"] = {"phase": frame["phase"], "at": machine.now, "waits": {}}
+            for inside in _inside(machine, key):
+                for address in list(machine.frames[inside].get("waits", ())):
+                    frame["suspended"]["waits"][address] = machine.pending[address].copy()
+                    machine.forget(address)
         reached(machine, key, what)
 
 
 def _has_not_begun(frame: LoopFrame) -> bool:
     return frame["phase"] == "body" and not frame["begun"] and not frame.get("retries")
-
-
-def _suspend(machine: State, key: str) -> None:
-    """Closes the present iteration without a result, or without a verdict, and keeps it."""
-    frame = machine.loop_frames[key]
-    if frame["phase"] == "body":
-        _end_loops_inside(machine, key)
-        loop_results.close_iteration(machine, key, status="cut")
-    else:
-        loop_results.close_measured(machine, key, best=loop_results.keep_best(machine, key))
-    frame["suspended"] = {"phase": frame["phase"], "at": machine.now, "waits": {}}
-    for inside in _inside(machine, key):
-        for address in list(machine.frames[inside].get("waits", ())):
-            frame["suspended"]["waits"][address] = machine.pending[address].copy()
-            machine.forget(address)
 
 
 def resume_iteration(machine: State, key: str) -> None:
