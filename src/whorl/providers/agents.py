@@ -108,6 +108,7 @@ class AgentOutput:
 
     `error` holds its own words for a failure, even if its exit code claims success. `cost_usd` is
     None if the program does not report it. `is_plain` says that the output has no known format.
+    `resumed` is the session that it continues. `has_pieces`: the message was shown piece by piece.
     """
 
     text: str = ""
@@ -122,39 +123,28 @@ class AgentOutput:
     ended: bool = False
     detail: dict[str, Json] = field(default_factory=dict)
     is_plain: bool = False
-
-    def take(self, event: dict[str, Json]) -> str:
-        """Takes an event that the program printed; returns the text to show now."""
-        raise NotImplementedError
+    resumed: str = ""
+    has_pieces: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProgram:
     """One agent program: how it is started, and how its output is read.
 
-    `package` is the command that installs it. `provider` is the one whose key and address it gets
-    in `variables`. `prefixes` are the providers that may precede the names of its models. `lacks`
-    are the inputs for which it has no flag. `keeps_sessions` says that it can continue a
-    conversation.
+    `command_line` makes the command line and stdin, which holds the prompt. `variables` makes its
+    environment beside PATH and HOME from the key and the address of its `provider`; empty ones are
+    not set. `read` takes an event that it printed, and returns the text to show now; without it,
+    all of its output is the answer. `package` is the command that installs it. `lacks` are the
+    inputs for which it has no flag. `keeps_sessions` says that it can continue a conversation.
     """
 
-    package = ""
-    provider = ""
-    prefixes: tuple[str, ...] = ()
+    command_line: Callable[[Invocation], tuple[list[str], str]]
+    variables: Callable[[str, str], dict[str, str]] = lambda key, base_url: {}
+    read: Callable[[AgentOutput, dict[str, Json]], str] | None = None
+    package: str = ""
+    provider: str = ""
     lacks: tuple[str, ...] = ("max_turns", "max_cost_usd", "tools")
-    keeps_sessions = True
-    output_kind: type[AgentOutput] | None = None
-
-    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        """Returns the command line and stdin, which holds the prompt. Raises P113."""
-        raise NotImplementedError
-
-    def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Returns its environment beside PATH and HOME; empty variables are not set."""
-        return {}
-
-    def output(self, invocation: Invocation) -> AgentOutput | None:
-        """Returns the reader of its events, or None if all of its output is the answer."""
-        return None if self.output_kind is None else self.output_kind()
+    keeps_sessions: bool = True
 
     def check(self, invocation: Invocation) -> None:
         if not self.keeps_sessions and invocation.wants_session:
@@ -164,18 +154,21 @@ class AgentProgram:
             if getattr(invocation, "models" if name == "model" else name):
                 invocation.refuse(name, "has no flag for it; leave it out")
 
-    def models(self, invocation: Invocation) -> list[str]:
-        usual = invocation.settings.model
-        names = invocation.models or ((usual,) if usual else ())
-        bare = [bare_model(name, self.prefixes) for name in names]
-        if flags := [name for name in bare if not name or name.startswith("-")]:
-            invocation.refuse("model", f"takes the name of a model, not {flags[0]!r:.80}")
-        return bare
 
-    def model_flags(self, invocation: Invocation) -> list[str]:
-        if len(invocation.models) > 1:
-            invocation.refuse("model", "takes one model, not a list")
-        return [word for model in self.models(invocation) for word in ("--model", model)]
+def _models(invocation: Invocation, *prefixes: str) -> list[str]:
+    """Returns the program's names of the models; `prefixes` are providers that may precede them."""
+    usual = invocation.settings.model
+    names = invocation.models or ((usual,) if usual else ())
+    bare = [bare_model(name, prefixes) for name in names]
+    if flags := [name for name in bare if not name or name.startswith("-")]:
+        invocation.refuse("model", f"takes the name of a model, not {flags[0]!r:.80}")
+    return bare
+
+
+def _model_flags(invocation: Invocation, *prefixes: str) -> list[str]:
+    if len(invocation.models) > 1:
+        invocation.refuse("model", "takes one model, not a list")
+    return [word for model in _models(invocation, *prefixes) for word in ("--model", model)]
 
 
 def bare_model(model: str, prefixes: tuple[str, ...]) -> str:
@@ -195,259 +188,230 @@ def count_in(value: Json, key: str) -> int:
     return counted(table_of(value).get(key)) or 0
 
 
+# Claude Code: `claude --print`, its stream of JSON, its sessions by UUID.
+
 _CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def _claude_command(invocation: Invocation) -> tuple[list[str], str]:
+    agent = invocation.settings
+    argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
+    argv.append("--include-partial-messages")
+    if invocation.session:
+        argv += ["--resume", invocation.session]
+    else:
+        argv += ["--session-id", str(uuid4())]
+    models = _models(invocation, "anthropic", "claude-code")
+    argv += ["--model", models[0]] if models else []
+    argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
+    if invocation.system:
+        argv.append(f"--append-system-prompt={invocation.system}")
+    if invocation.max_turns is not None:
+        argv += ["--max-turns", str(invocation.max_turns)]
+    if invocation.max_cost_usd is not None:
+        argv += ["--max-budget-usd", f"{invocation.max_cost_usd:.6f}"]
+    if invocation.tools:
+        argv.append(f"--tools={','.join(invocation.tools)}")
+    # The program makes a tool of the schema, and tools take objects.
+    schema = json.dumps(invocation.schema, sort_keys=True)
+    is_object = table_of(invocation.schema).get("type") == "object"
+    by_flag = is_object and len(schema) <= SCHEMA_BYTES_MAX
+    if by_flag:
+        argv.append(f"--json-schema={schema}")
+    if agent.skip_permissions:
+        argv.append("--dangerously-skip-permissions")
+    return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
+
+
+def _claude_variables(key: str, base_url: str) -> dict[str, str]:
+    """Returns its key and address; turns off updates and paid-for titles."""
+    fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
+
+
+def _read_claude(output: AgentOutput, event: dict[str, Json]) -> str:
+    output.session = text_in(event, "session_id") or output.session
+    kind = event.get("type") or ("result" if "result" in event else "")
+    if kind == "result":
+        _end_claude(output, event)
+    elif event.get("parent_tool_use_id") is not None:
+        # An agent that this agent started speaks to it, not to people.
+        return ""
+    elif kind == "stream_event":
+        inner = event.get("event")
+        piece = text_in(inner, "delta", "text")
+        if text_in(inner, "type") == "content_block_delta" and piece:
+            output.has_pieces = True
+            return piece
+        starts = text_in(inner, "content_block", "type") == "text"
+        return "\n" if starts and output.text else ""
+    elif kind == "assistant":
+        blocks = tables_of(table_of(event.get("message")).get("content"))
+        if text := "\n".join(filter(None, (text_in(block, "text") for block in blocks))):
+            is_shown, output.has_pieces = output.has_pieces, False
+            added = f"\n{text}" if output.text else text
+            output.text += added
+            return "" if is_shown else added
+    elif kind == "system":
+        output.model = text_in(event, "model") or output.model
+    return ""
+
+
+def _end_claude(output: AgentOutput, event: dict[str, Json]) -> None:
+    usage = event.get("usage")
+    output.ended = True
+    output.structured = event.get("structured_output")
+    output.text = text_in(event, "result") or output.text
+    output.input_tokens = sum(count_in(usage, name) for name in _CLAUDE_INPUT)
+    output.output_tokens = count_in(usage, "output_tokens")
+    cost = event.get("total_cost_usd")
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and isfinite(cost):
+        output.cost_usd = max(float(cost), 0.0)
+    denials = event.get("permission_denials")
+    if isinstance(denials, list) and denials:
+        output.detail["denied"] = [text_in(denial, "tool_name") for denial in denials[:20]]
+    output.status = count_in(event, "api_error_status") or None
+    subtype = text_in(event, "subtype") or "success"
+    output.error = ""
+    # A result can have failed under the subtype `success`.
+    if event.get("is_error") is True or subtype != "success":
+        listed = event.get("errors")
+        errors = [str(error) for error in listed[:3]] if isinstance(listed, list) else []
+        reason = "; ".join(errors) or text_in(event, "error") or text_in(event, "result")
+        output.error = reason or subtype
+
+
+# Codex: `codex exec --json`, or `codex exec resume` for a conversation that continues.
+
 _CODEX_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
 
 
-@dataclass(slots=True)
-class _ClaudeOutput(AgentOutput):
-    has_pieces: bool = False
-
-    def take(self, event: dict[str, Json]) -> str:
-        self.session = text_in(event, "session_id") or self.session
-        kind = event.get("type") or ("result" if "result" in event else "")
-        if kind == "result":
-            self._finish(event)
-        elif event.get("parent_tool_use_id") is not None:
-            # An agent that this agent started speaks to it, not to people.
-            return ""
-        elif kind == "stream_event":
-            return self._piece(event.get("event"))
-        elif kind == "assistant":
-            return self._message(table_of(event.get("message")))
-        elif kind == "system":
-            self.model = text_in(event, "model") or self.model
-        return ""
-
-    def _piece(self, event: Json) -> str:
-        piece = text_in(event, "delta", "text")
-        if text_in(event, "type") == "content_block_delta" and piece:
-            self.has_pieces = True
-            return piece
-        starts = text_in(event, "content_block", "type") == "text"
-        return "\n" if starts and self.text else ""
-
-    def _message(self, message: dict[str, Json]) -> str:
-        texts = [text_in(block, "text") for block in tables_of(message.get("content"))]
-        text = "\n".join(filter(None, texts))
-        if not text:
-            return ""
-        is_shown, self.has_pieces = self.has_pieces, False
-        added = f"\n{text}" if self.text else text
-        self.text += added
-        return "" if is_shown else added
-
-    def _finish(self, event: dict[str, Json]) -> None:
-        usage = event.get("usage")
-        self.ended = True
-        self.structured = event.get("structured_output")
-        self.text = text_in(event, "result") or self.text
-        self.input_tokens = sum(count_in(usage, name) for name in _CLAUDE_INPUT)
-        self.output_tokens = count_in(usage, "output_tokens")
-        cost = event.get("total_cost_usd")
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and isfinite(cost):
-            self.cost_usd = max(float(cost), 0.0)
-        denials = event.get("permission_denials")
-        if isinstance(denials, list) and denials:
-            self.detail["denied"] = [text_in(denial, "tool_name") for denial in denials[:20]]
-        self.status = count_in(event, "api_error_status") or None
-        subtype = text_in(event, "subtype") or "success"
-        self.error = ""
-        # A result can have failed under the subtype `success`.
-        if event.get("is_error") is True or subtype != "success":
-            listed = event.get("errors")
-            errors = [str(error) for error in listed[:3]] if isinstance(listed, list) else []
-            reason = "; ".join(errors) or text_in(event, "error") or text_in(event, "result")
-            self.error = reason or subtype
+def _codex_command(invocation: Invocation) -> tuple[list[str], str]:
+    agent = invocation.settings
+    # A folder of the project is chosen on purpose, whether or not git knows it.
+    options = ["--json", "--skip-git-repo-check", *_model_flags(invocation, "openai", "codex")]
+    settings = {"openai_base_url": invocation.base_url, "developer_instructions": invocation.system}
+    for name, text in settings.items():
+        if text:
+            # `-c` takes a TOML string.
+            written = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+            options += ["-c", f"{name}={written}"]
+    if agent.skip_permissions:
+        options.append("--dangerously-bypass-approvals-and-sandbox")
+    prompt = invocation.stdin(schema=True)
+    if not invocation.session:
+        return [agent.program, "exec", *options, *agent.flags, "-"], prompt
+    # The operator's flags stand before `resume`, which does not know all of them.
+    thread = invocation.session.partition(":")[0]
+    return [agent.program, "exec", *agent.flags, "resume", *options, thread, "-"], prompt
 
 
-class _Claude(AgentProgram):
-    """Claude Code: `claude --print`, its stream of JSON, its sessions by UUID."""
-
-    package = "npm install -g @anthropic-ai/claude-code"
-    provider = "anthropic"
-    prefixes = ("anthropic", "claude-code")
-    lacks = ()
-    output_kind = _ClaudeOutput
-
-    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        agent = invocation.settings
-        argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
-        argv.append("--include-partial-messages")
-        if invocation.session:
-            argv += ["--resume", invocation.session]
-        else:
-            argv += ["--session-id", str(uuid4())]
-        models = self.models(invocation)
-        argv += ["--model", models[0]] if models else []
-        argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
-        if invocation.system:
-            argv.append(f"--append-system-prompt={invocation.system}")
-        if invocation.max_turns is not None:
-            argv += ["--max-turns", str(invocation.max_turns)]
-        if invocation.max_cost_usd is not None:
-            argv += ["--max-budget-usd", f"{invocation.max_cost_usd:.6f}"]
-        if invocation.tools:
-            argv.append(f"--tools={','.join(invocation.tools)}")
-        # The program makes a tool of the schema, and tools take objects.
-        schema = json.dumps(invocation.schema, sort_keys=True)
-        is_object = table_of(invocation.schema).get("type") == "object"
-        by_flag = is_object and len(schema) <= SCHEMA_BYTES_MAX
-        if by_flag:
-            argv.append(f"--json-schema={schema}")
-        if agent.skip_permissions:
-            argv.append("--dangerously-skip-permissions")
-        return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
-
-    def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Returns its key and address; turns off updates and paid-for titles."""
-        fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-        return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
-
-
-class _Codex(AgentProgram):
-    """`codex exec --json`, or `codex exec resume` for a conversation that continues."""
-
-    package = "npm install -g @openai/codex"
-    provider = "openai"
-    prefixes = ("openai", "codex")
-
-    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        agent = invocation.settings
-        # A folder of the project is chosen on purpose, whether or not git knows it.
-        options = ["--json", "--skip-git-repo-check", *self.model_flags(invocation)]
-        settings = {
-            "openai_base_url": invocation.base_url,
-            "developer_instructions": invocation.system,
-        }
-        for name, text in settings.items():
-            if text:
-                # `-c` takes a TOML string.
-                written = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-                options += ["-c", f"{name}={written}"]
-        if agent.skip_permissions:
-            options.append("--dangerously-bypass-approvals-and-sandbox")
-        prompt = invocation.stdin(schema=True)
-        if not invocation.session:
-            return [agent.program, "exec", *options, *agent.flags, "-"], prompt
-        # The operator's flags stand before `resume`, which does not know all of them.
-        thread = invocation.session.partition(":")[0]
-        return [agent.program, "exec", *agent.flags, "resume", *options, thread, "-"], prompt
-
-    def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Returns its key and address under the names that its versions read."""
-        return {"CODEX_API_KEY": key, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": base_url}
-
-    def output(self, invocation: Invocation) -> AgentOutput:
-        return _CodexOutput(session=invocation.session)
-
-
-class _CodexOutput(AgentOutput):
-    """Takes the events of threads, turns and items; the last message is the answer.
-
-    A resumed thread counts its tokens from its beginning, so the name of a session holds the counts
-    so far: `THREAD:INPUT:OUTPUT`.
-    """
-
-    def __init__(self, session: str) -> None:
-        super().__init__(session=session)
-        self._thread, _, counts = session.partition(":")
-        before, _, after = counts.partition(":")
-        self._before = (int(before), int(after)) if before.isdigit() and after.isdigit() else (0, 0)
-
-    def take(self, event: dict[str, Json]) -> str:
-        kind = event.get("type")
-        if kind == "thread.started":
-            self._thread = text_in(event, "thread_id") or self._thread
-            self.session = self._thread
-        elif kind == "item.completed":
-            return self._item(event.get("item"))
-        elif kind == "turn.completed":
-            self._finish(event.get("usage"))
-        elif kind == "turn.failed":
-            self.ended = True
-            self._fail(text_in(event, "error", "message") or "the turn failed")
-        elif kind == "error" and not self.ended:
-            # Retried tries also report it, so only a completed turn decides.
-            self._fail(text_in(event, "message"))
-        return ""
-
-    def _item(self, item: Json) -> str:
+def _read_codex(output: AgentOutput, event: dict[str, Json]) -> str:
+    """Takes an event of threads, turns and items; the last message is the answer."""
+    kind, item = event.get("type"), event.get("item")
+    if kind == "thread.started":
+        output.session = text_in(event, "thread_id") or output.session.partition(":")[0]
+    elif kind == "item.completed":
         text = text_in(item, "text")
-        if text_in(item, "type") != "agent_message" or not text:
-            return ""
-        separator = "\n" if self.text else ""
-        self.text = text
-        return separator + text
-
-    def _finish(self, usage: Json) -> None:
-        read, written = self._before
-        all_read, all_written = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
-        self.ended, self.error, self.status = True, "", None
-        self.input_tokens = all_read - read if all_read >= read else all_read
-        self.output_tokens = all_written - written if all_written >= written else all_written
-        if self._thread:
-            self.session = f"{self._thread}:{all_read}:{all_written}"
-
-    def _fail(self, message: str) -> None:
-        status = _CODEX_STATUS.search(message)
-        self.error = message
-        self.status = int(status[1]) if status else None
+        if text_in(item, "type") == "agent_message" and text:
+            separator = "\n" if output.text else ""
+            output.text = text
+            return separator + text
+    elif kind == "turn.completed":
+        _end_codex(output, event.get("usage"))
+    elif kind == "turn.failed" or (kind == "error" and not output.ended):
+        # Retried tries also report an error, so only a completed turn decides.
+        output.ended = output.ended or kind == "turn.failed"
+        usual = text_in(event, "error", "message") or "the turn failed"
+        output.error = usual if kind == "turn.failed" else text_in(event, "message")
+        status = _CODEX_STATUS.search(output.error)
+        output.status = int(status[1]) if status else None
+    return ""
 
 
-class _GeminiOutput(AgentOutput):
-    def take(self, event: dict[str, Json]) -> str:
-        kind = event.get("type")
-        if kind == "init":
-            self.model = text_in(event, "model")
-        elif kind == "message" and event.get("role") == "assistant":
-            piece = text_in(event, "content")
-            self.text += piece
-            return piece
-        elif kind == "error" and event.get("severity") != "warning":
-            self.error = text_in(event, "message")
-        elif kind == "result":
-            self.ended = True
-            self.input_tokens = count_in(event.get("stats"), "input_tokens")
-            self.output_tokens = count_in(event.get("stats"), "output_tokens")
-            words = text_in(event, "error", "message") or self.error or "it failed"
-            self.error = "" if event.get("status") == "success" else words
-        return ""
+def _end_codex(output: AgentOutput, usage: Json) -> None:
+    """Counts the tokens of the work. A resumed thread counts its tokens from its beginning.
+
+    So the name of a session holds the counts so far: `THREAD:INPUT:OUTPUT`.
+    """
+    counts = output.resumed.split(":")[1:]
+    is_known = len(counts) == 2 and all(map(str.isdigit, counts))
+    read, written = map(int, counts) if is_known else (0, 0)
+    all_read, all_written = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
+    output.ended, output.error, output.status = True, "", None
+    output.input_tokens = all_read - read if all_read >= read else all_read
+    output.output_tokens = all_written - written if all_written >= written else all_written
+    if thread := output.session.partition(":")[0]:
+        output.session = f"{thread}:{all_read}:{all_written}"
 
 
-class _Gemini(AgentProgram):
-    package = "npm install -g @google/gemini-cli"
-    provider = "gemini"
-    prefixes = ("gemini", "google")
-    output_kind = _GeminiOutput
-    keeps_sessions = False
-
-    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        agent = invocation.settings
-        argv = [agent.program, "--output-format", "stream-json", *self.model_flags(invocation)]
-        if agent.skip_permissions:
-            argv.append("--yolo")
-        return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
-
-    def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Returns its key, unless the key belongs to a host that the program would not use."""
-        return {"GEMINI_API_KEY": "" if base_url else key}
+def _gemini_command(invocation: Invocation) -> tuple[list[str], str]:
+    agent, flags = invocation.settings, _model_flags(invocation, "gemini", "google")
+    argv = [agent.program, "--output-format", "stream-json", *flags]
+    if agent.skip_permissions:
+        argv.append("--yolo")
+    return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
 
 
-class _TextProgram(AgentProgram):
-    lacks = ("model", "max_turns", "max_cost_usd", "tools")
-    keeps_sessions = False
+def _read_gemini(output: AgentOutput, event: dict[str, Json]) -> str:
+    kind = event.get("type")
+    if kind == "init":
+        output.model = text_in(event, "model")
+    elif kind == "message" and event.get("role") == "assistant":
+        piece = text_in(event, "content")
+        output.text += piece
+        return piece
+    elif kind == "error" and event.get("severity") != "warning":
+        output.error = text_in(event, "message")
+    elif kind == "result":
+        output.ended = True
+        output.input_tokens = count_in(event.get("stats"), "input_tokens")
+        output.output_tokens = count_in(event.get("stats"), "output_tokens")
+        words = text_in(event, "error", "message") or output.error or "it failed"
+        output.error = "" if event.get("status") == "success" else words
+    return ""
 
-    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        argv = [invocation.settings.program, *invocation.settings.flags]
-        return argv, invocation.stdin(system=True, schema=True)
+
+def _text_command(invocation: Invocation) -> tuple[list[str], str]:
+    argv = [invocation.settings.program, *invocation.settings.flags]
+    return argv, invocation.stdin(system=True, schema=True)
 
 
 PROGRAMS: dict[str, AgentProgram] = {
-    "claude-code": _Claude(),
-    "codex": _Codex(),
-    "gemini": _Gemini(),
-    TEXT_AGENT: _TextProgram(),
+    "claude-code": AgentProgram(
+        command_line=_claude_command,
+        variables=_claude_variables,
+        read=_read_claude,
+        package="npm install -g @anthropic-ai/claude-code",
+        provider="anthropic",
+        lacks=(),
+    ),
+    "codex": AgentProgram(
+        command_line=_codex_command,
+        # Its versions read the key and the address under different names.
+        variables=lambda key, base_url: {
+            "CODEX_API_KEY": key,
+            "OPENAI_API_KEY": key,
+            "OPENAI_BASE_URL": base_url,
+        },
+        read=_read_codex,
+        package="npm install -g @openai/codex",
+        provider="openai",
+    ),
+    "gemini": AgentProgram(
+        command_line=_gemini_command,
+        # It gets no key that belongs to a host that the program would not use.
+        variables=lambda key, base_url: {"GEMINI_API_KEY": "" if base_url else key},
+        read=_read_gemini,
+        package="npm install -g @google/gemini-cli",
+        provider="gemini",
+        keeps_sessions=False,
+    ),
+    TEXT_AGENT: AgentProgram(
+        command_line=_text_command,
+        lacks=("model", "max_turns", "max_cost_usd", "tools"),
+        keeps_sessions=False,
+    ),
 }
 
 
@@ -495,7 +459,7 @@ class Agent(OwnTask):
             make_workspace(self._settings.project_root, request)
             program = self._program(invocation, kind)
         secrets = self._settings.secrets()
-        stream = Stream(kind.output(invocation), emit, secrets)
+        stream = Stream(kind.read, invocation.session, emit, secrets)
         limit_s = request.timeout_s or agent.timeout_s
         finished = await _run(program, stream, agent, limit_s=limit_s)
         output = output_of(finished, stream)
@@ -615,7 +579,7 @@ async def _run(
     except TimeoutError:
         if not deadline.expired():
             raise
-        if stream.output is not None and stream.output.ended:
+        if stream.output.ended:
             return Finished("", "", 0)
         advice = f"raise timeout of the step, or timeout_s of [agents.{agent.name}]"
         why = f"agent {agent.name!r} took longer than {limit_s:g} s and was stopped; {advice}"
@@ -705,14 +669,21 @@ EMITTED_MAX = 1_000_000
 
 
 class Stream:
-    """Cuts output into lines, and gives each event to `output`.
+    """Cuts output into lines, and gives each event to `read`, which fills `output`.
 
-    Without `output`, all text is the answer and is passed on unchanged. `when_ended` is called
+    Without `read`, all text is the answer and is passed on unchanged. `when_ended` is called
     after each event from the one that ends the work.
     """
 
-    def __init__(self, output: AgentOutput | None, emit: Emit, secrets: Sequence[Secret]) -> None:
-        self.output = output
+    def __init__(
+        self,
+        read: Callable[[AgentOutput, dict[str, Json]], str] | None,
+        session: str,
+        emit: Emit,
+        secrets: Sequence[Secret],
+    ) -> None:
+        self._read, self.is_text = read, read is None
+        self.output = AgentOutput(session=session, resumed=session)
         self._emit = emit
         self._shown = StreamedText(secrets)
         self._pieces: list[str] = []
@@ -722,7 +693,7 @@ class Stream:
         self.when_ended: Callable[[], None] = lambda: None
 
     def add(self, piece: str) -> None:
-        if self.output is None:
+        if self._read is None:
             self._show(self._shown.take(clean(piece)))
             return
         first, *lines = piece.split("\n")
@@ -744,7 +715,7 @@ class Stream:
     def _end_line(self) -> None:
         line = "".join(self._pieces).strip()
         self._pieces, self._length = [], 0
-        if not line or self.output is None:
+        if not line or self._read is None:
             return
         event: Json = None
         with suppress(NotJson):
@@ -753,7 +724,7 @@ class Stream:
         if not isinstance(event, dict):
             return
         self.events += 1
-        self._show(self._shown.take(clean(self.output.take(event))))
+        self._show(self._shown.take(clean(self._read(self.output, event))))
         if self.output.ended:
             self.when_ended()
 
@@ -765,9 +736,9 @@ class Stream:
 
 def output_of(finished: Finished, stream: Stream) -> AgentOutput:
     """Returns the program's output; text without any JSON counts as the answer."""
-    output = stream.output
-    if output is None or (stream.events == 0 and finished.exit_code == 0):
+    if stream.is_text or (stream.events == 0 and finished.exit_code == 0):
         text = finished.stdout.strip()
-        detail: dict[str, Json] = {"format": "text"} if output else {}
-        return AgentOutput(text, ended=not output or bool(text), detail=detail, is_plain=True)
-    return output
+        detail: dict[str, Json] = {} if stream.is_text else {"format": "text"}
+        ended = stream.is_text or bool(text)
+        return AgentOutput(text, ended=ended, detail=detail, is_plain=True)
+    return stream.output
