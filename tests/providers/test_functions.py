@@ -122,10 +122,6 @@ def test_what_is_no_value_is_an_error(
     assert (fault.code, words in str(fault)) == (code, True), str(fault)
 
 
-def test_what_fits_returns_is_given() -> None:
-    assert use("add", {"a": 1, "b": 2}, returns={"type": "integer"}).value == 3
-
-
 def test_the_time_of_a_plain_function_begins_when_its_turn_comes() -> None:
     release = threading.Event()
     order: list[str] = []

@@ -11,7 +11,7 @@ import pytest
 from provider_server import answering, is_running, providers_for, said_by, say, say_at
 
 from waiting import wait_until
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import ProviderError
 from whorl.providers.processes import ServerErrors
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
@@ -251,29 +251,6 @@ def test_calls_at_the_same_time_share_a_session() -> None:
             return await asyncio.gather(*(use(request, print) for request in requests))
 
     assert [reply.value for reply in asyncio.run(main())] == [2 * n for n in range(20)]
-
-
-@pytest.mark.parametrize(
-    ("server", "word"),
-    [
-        ({}, "either command"),
-        ({"command": ["x"], "url": "https://x.example"}, "either command"),
-        *(({"command": "x"}, "list of texts"), ({"url": "nonsense"}, "web address")),
-        *(({"comand": ["x"]}, "comand"), ({"command": ["x"], "env": {"A": 1}}, "env.A")),
-    ],
-)
-def test_wrong_settings(server: dict[str, Any], word: str) -> None:
-    with pytest.raises(UsageError, match=word):
-        settings_from({"mcp": {"t": server}}, {})
-
-
-def test_a_server_that_is_not_configured() -> None:
-    request = Request("r", "s", "tool", {"server": "toolz", "tool": "x"})
-
-    (fault,) = calls(settings_from({"mcp": {"tools": {"command": ["x"]}}}, {}), request)
-
-    assert fault.code == "P120"
-    assert "did you mean 'tools'" in str(fault)
 
 
 def test_a_server_at_an_address_goes_through_the_one_way_out() -> None:

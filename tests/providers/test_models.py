@@ -21,7 +21,7 @@ from provider_server import (
     settings_for,
 )
 
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import ProviderError
 from whorl.providers.models.client import Prices, choose_models
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.models.wires import OpenAIWire
@@ -247,19 +247,6 @@ def test_wrong_inputs(inputs: dict[str, Any]) -> None:
     (fault,) = say(settings, ask(**{"prompt": "p", **inputs}))
 
     assert fault.code == "P113"
-
-
-def test_kinds_and_effects() -> None:
-    async def main() -> None:
-        async with providers_for(settings_for("https://x.example")) as providers:
-            effects = [providers.effect(name) for name in ("ask", "judge", "http", "run")]
-            assert effects == ["priced", "priced", "outside", "outside"]
-            with pytest.raises(UsageError) as caught:
-                providers.kind("aks")
-            assert caught.value.code == "P114"
-            assert "'ask'" in caught.value.help
-
-    asyncio.run(main())
 
 
 def test_what_a_server_elsewhere_refuses_is_not_learned_of_the_own_one() -> None:

@@ -286,19 +286,6 @@ def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None
     assert received.body == b"direct"
 
 
-def test_one_client_serves_one_event_loop_after_another() -> None:
-    outbound = Outbound(Policy(private_network=True))
-
-    async def main() -> bytes:
-        async with serve(answering(b"ok")) as server:
-            try:
-                return (await outbound.request(Call(method="GET", url=server.url))).body
-            finally:
-                await outbound.close()
-
-    assert [asyncio.run(main()), asyncio.run(main())] == [b"ok", b"ok"]
-
-
 @pytest.mark.parametrize(
     ("url", "hosts", "is_called"),
     [

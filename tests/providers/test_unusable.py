@@ -143,14 +143,6 @@ def test_what_no_wait_mends_is_not_tried_again(
     assert advice in str(fault)
 
 
-def test_a_limit_of_rate_is_tried_again() -> None:
-    body = openai_error("rate_limit_exceeded", LIMITED)
-
-    fault = fault_of(OPENAI, answering(body, status=429, retry_after="7"))
-
-    assert (fault.code, fault.retryable, fault.retry_after_s) == ("P102", True, 7.0)
-
-
 def test_a_server_that_is_not_there_was_asked_nothing() -> None:
     (fault,) = say(settings_for("http://127.0.0.1:9"), ask())
 

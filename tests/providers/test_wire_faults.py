@@ -13,12 +13,10 @@ from provider_server import answering, ask, begin, chunk, hang, say_at, send
 from wires import FORMATS, KEY, OLLAMA, OPENAI, Format, every_format, fault_of, perform, streaming
 
 from waiting import PATIENCE_S
-from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:
     from provider_server import Seen
 
-    from whorl.providers.settings import Settings
 
 STREAMED = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 
@@ -139,24 +137,6 @@ def test_malformed_replies(form: Format, stream: bool, name: str) -> None:
 
 @every_format
 @STREAMED
-@pytest.mark.parametrize("kind", ["text/html", "image/png", "application/xml"])
-def test_a_page_in_place_of_an_answer(form: Format, stream: bool, kind: str) -> None:
-    page = answering(b"<html><body>Welcome to the proxy</body></html>", kind=kind)
-
-    assert fault_of(form, page, stream=stream).code == "P111"
-
-
-@every_format
-def test_a_plain_reply_where_a_stream_was_asked_for(form: Format) -> None:
-    reply, server, said = perform(form, answering(form.plain("plain")))
-
-    assert (reply.value, said) == ("plain", ["plain"])
-    assert server.seen[0].json["stream"] is True
-    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (7, 3)
-
-
-@every_format
-@STREAMED
 def test_characters_split_over_chunks(form: Format, stream: bool) -> None:
     whole = json.dumps(form.plain("Grüße an 😀"), ensure_ascii=False).encode()
     body = b"".join(form.pieces(["Grüße ", "an 😀"])) if stream else whole
@@ -217,26 +197,3 @@ def test_a_server_that_does_not_end_its_stream_holds_nothing_up(form: Format) ->
     reply, _, _ = perform(form, answer)
 
     assert reply.value == "whole"
-
-
-@every_format
-def test_another_wire_takes_over(form: Format) -> None:
-    first, second = form, FORMATS[FORMATS.index(form) - 1]
-
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if seen.json["model"] == "bad":
-            send(writer, first.error("overloaded"), status=529)
-        else:
-            send(writer, b"".join(second.pieces(["rescued"])), kind=second.stream_type)
-
-    def settings(url: str) -> Settings:
-        kinds = {"one": first.kind, "two": second.kind}
-        own = {n: {"kind": k, "base_url": url, "api_key": f"key-{n}"} for n, k in kinds.items()}
-        return settings_from({"providers": own}, {})
-
-    (reply,), seen = say_at(answer, settings, ask(model=["one/bad", "two/good"]))
-
-    assert reply.value == "rescued"
-    assert reply.detail["model"] == "two/good"
-    assert "one/bad: POST" in reply.detail["tried"][0]
-    assert [one.path for one in seen] == [first.path, second.path]

@@ -71,15 +71,6 @@ def test_the_same_call_is_sent_again_to_the_byte_and_asking_again_says_why() -> 
     assert "one word YES or NO" in again.messages[3].text
 
 
-def test_the_reason_is_asked_for_after_the_verdict() -> None:
-    conversation = judgement_of(request("t"))
-
-    assert "begins with one word, YES or NO" in conversation.messages[0].text
-    *_, verdict, reason = conversation.messages[-1].text.splitlines()
-    assert verdict == "Answer with YES if condition is met, NO if not met."
-    assert reason.startswith("After that word, give your reason")
-
-
 def test_nothing_is_asked_for_that_is_not_wanted() -> None:
     alone = judgement_of(request("t", reason=False))
     both = judgement_of(request("t", evidence=True))
@@ -133,11 +124,3 @@ def test_evidence(said: str, evidence: str | None, is_there: bool | None) -> Non
 
     assert value["reason"] == "Open."
     assert (value.get("evidence"), value.get("evidence_in_text")) == (evidence, is_there)
-
-
-def test_a_long_text_is_sent_as_a_whole() -> None:
-    text = "a" * 300_000 + "ERROR" + "b" * 300_000
-
-    sent = judgement_of(request(text)).messages[2].text
-
-    assert sent == f"{fence_for('k1', text)}\n{text}\n{fence_for('k1', text)}"

@@ -355,7 +355,10 @@ class Judge(OwnTask):
                 raise
             found: dict[str, Any] = fault.detail
             detail = {name: found[name] for name in ("model", "tried") if name in found}
-            return Reply(_unread(request, detail), Usage(**found["usage"]), detail)
+            length = len(clean(Inputs("judge", request.inputs).text("text")))
+            why = f"no verdict: its text of {length:,} characters is too long for {detail['model']}"
+            unread: Json = {"verdict": "inconclusive", "answer": why}
+            return Reply(unread, Usage(**found["usage"]), detail)
         return Reply(judged_value(request.inputs, answer.text), usage, detail)
 
     def _asked(self, request: Request) -> Request:
@@ -372,13 +375,6 @@ class Judge(OwnTask):
             defaults = Inputs("judge", request.inputs).table("defaults")
             named = {"model": judge_model} if judge_model else defaults
         return choose_models(self._settings, named)
-
-
-def _unread(request: Request, detail: Mapping[str, Any]) -> dict[str, Json]:
-    """Returns the value for a text that is too long for the model."""
-    length = len(clean(Inputs("judge", request.inputs).text("text")))
-    why = f"no verdict: its text of {length:,} characters is too long for {detail['model']}"
-    return {"verdict": "inconclusive", "answer": why}
 
 
 def judgement_of(request: Request) -> Conversation:
@@ -434,29 +430,25 @@ def fence_for(key: str, text: str) -> str:
     return f"=====[{next(mark for mark in marks if mark not in text)}]====="
 
 
-def _split(answer: str) -> tuple[Verdict, str]:
-    """Returns the verdict in the first word, without Markdown and case, and the words after."""
+def judged_value(inputs: Mapping[str, Json], answer: str) -> dict[str, Json]:
+    """Returns the verdict in the first word of an answer, with reason and evidence on request."""
     text = spoken(answer)
     word = _FIRST_WORD.match(text[:1_000])
-    if word is None:
-        return "ambiguous", text
-    return _VERDICTS.get(word[2].casefold(), "ambiguous"), text[word.end() :]
-
-
-def judged_value(inputs: Mapping[str, Json], answer: str) -> dict[str, Json]:
-    """Returns the verdict in an answer, with its reason and evidence if requested."""
-    verdict, rest = _split(answer)
+    verdict = "ambiguous" if word is None else _VERDICTS.get(word[2].casefold(), "ambiguous")
     value: dict[str, Json] = {"verdict": verdict, "answer": answer}
-    if verdict == "ambiguous":
+    if word is None or verdict == "ambiguous":
         return value
-    reason, *quotes = _EVIDENCE.split(rest, maxsplit=1)
+    reason, *quotes = _EVIDENCE.split(text[word.end() :], maxsplit=1)
     before = _BEFORE_REASON.match(reason)
     reason = _line((reason[before.end() :] if before else reason).replace("**", ""))
     quote = _line(quotes[0]) if quotes else ""
     if reason and inputs.get("reason") is not False:
         value["reason"] = reason
     if quote and inputs.get("evidence"):
-        value |= {"evidence": quote, "evidence_in_text": _stands_in(quote, inputs.get("text"))}
+        # Spaces do not count.
+        words = " ".join(as_text(inputs.get("text")).split())
+        is_in_text = all(part in words for part in _LEFT_OUT.split(quote))
+        value |= {"evidence": quote, "evidence_in_text": is_in_text}
     return value
 
 
@@ -466,9 +458,3 @@ def _line(words: str) -> str:
     if text[:1] in "\"'“‘«" and text[-1:] in "\"'”’»":
         text = text[1:-1]
     return shorten(text.strip(), WORDS_MAX)
-
-
-def _stands_in(quote: str, text: Json) -> bool:
-    """Whether all parts of a quote are in a text, ignoring spaces."""
-    words = " ".join(as_text(text).split())
-    return all(part in words for part in _LEFT_OUT.split(quote))

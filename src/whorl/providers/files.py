@@ -59,7 +59,14 @@ class FileRights:
             raise ProviderError(fault.diagnostics[0].message, code="P113") from None
         may = {"read": self.may_read, "write": self.may_write}.get(verb)
         if may is not None and not may(path):
-            raise ProviderError(_refused(verb, written, path, self), code="P125")
+            real, permission = "/".join(self.parts(path)), _permission(verb, path, self)
+            named = f"file {written[:200]!r}"
+            named += f", which is {real[:200]!r}," if real not in ("", written) else ""
+            words = f"{named} may not be read; {permission}"
+            if verb == "write":
+                rule = "a workflow may write only below {{ workspace }} and where it has permission"
+                words = f"{named} may not be written: {rule}; {permission}"
+            raise ProviderError(words, code="P125")
         return path
 
     def check(self, written: str, *, is_final: bool = True) -> None:
@@ -105,16 +112,6 @@ class FileRights:
         """Whether a path is the workspace of the run, or in it."""
         own = tuple(workspace_of(self.run).split("/"))
         return bool(self.run) and parts[: len(own)] == own
-
-
-def _refused(verb: str, written: str, path: Path, rights: FileRights) -> str:
-    """Returns why a file is refused, with the given name and the path after all links."""
-    real, permission = "/".join(rights.parts(path)), _permission(verb, path, rights)
-    named = f"file {written[:200]!r}" + f", which is {real[:200]!r}," * (real not in ("", written))
-    if verb == "read":
-        return f"{named} may not be read; {permission}"
-    may = "a workflow may write only below {{ workspace }} and where it has permission"
-    return f"{named} may not be written: {may}; {permission}"
 
 
 def _permission(verb: str, path: Path, rights: FileRights) -> str:

@@ -158,22 +158,18 @@ async def _call(function: Function, request: Request, threads: Threads) -> Json:
             raise cause from None
         # Nobody knows whether the fault passes, so a step's `retry` tries again.
         kind, why = type(cause).__name__, f"task {name!r} raised {type(cause).__name__}: {cause}"
-        detail = {"traceback": _traceback(cause)[-_TRACEBACK_MAX:]}
-        fault = ProviderError(why, code="P100", retryable=True, detail={"type": kind, **detail})
-        raise fault from cause
+        own = cause.__traceback__
+        # Whorl's own frames are left out.
+        while own is not None and str(own.tb_frame.f_globals.get("__name__")).startswith("whorl."):
+            own = own.tb_next
+        lines = traceback.format_exception(type(cause), cause, own or cause.__traceback__)
+        detail = {"type": kind, "traceback": "".join(lines)[-_TRACEBACK_MAX:]}
+        raise ProviderError(why, code="P100", retryable=True, detail={**detail}) from cause
     try:
         return await beside(partial(as_json, result), LARGE if is_large(result) else 0)
     except NotJson as cause:
         why = f"task {name!r} gave a value that is not JSON: {cause}"
         raise ProviderError(why, code="P105") from None
-
-
-def _traceback(cause: BaseException) -> str:
-    """Returns the traceback without Whorl's own frames."""
-    own = cause.__traceback__
-    while own is not None and str(own.tb_frame.f_globals.get("__name__")).startswith("whorl."):
-        own = own.tb_next
-    return "".join(traceback.format_exception(type(cause), cause, own or cause.__traceback__))
 
 
 async def _result(

@@ -310,18 +310,14 @@ class RateLimit:
             held(True)
         async with self._places or nullcontext():
             async with self._entry:
-                turn = await self._wait_for_room(tokens)
+                while (seconds := self._shortage_s(self._clock(), tokens)) > 0:
+                    await self._sleep(seconds)
+                turn = Turn(self._clock(), tokens)
+                if self._provider.requests_per_minute or self._provider.tokens_per_minute:
+                    self._recent.append(turn)
             if held is not None:
                 held(False)
             yield turn
-
-    async def _wait_for_room(self, tokens: int) -> Turn:
-        while (seconds := self._shortage_s(self._clock(), tokens)) > 0:
-            await self._sleep(seconds)
-        turn = Turn(self._clock(), tokens)
-        if self._provider.requests_per_minute or self._provider.tokens_per_minute:
-            self._recent.append(turn)
-        return turn
 
     def _shortage_s(self, now: float, tokens: int) -> float:
         """Returns how many seconds the rates hold a call back, or 0 if it may be sent."""

@@ -237,8 +237,10 @@ def turn_messages(turns: list[Json]) -> list[Message]:
     for turn in tables_of(turns):
         if turn.get("role") == "tool":
             call_id, failed = str(turn.get("id")), "error" in turn
-            result = clean(json_values.as_text(turn.get("value")))
-            text = _without_middle(result)
+            text = clean(json_values.as_text(turn.get("value")))
+            if (left_out := len(text) - RESULT_MAX) > 0:
+                half = RESULT_MAX // 2
+                text = f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}"
             if failed:
                 text = clean(f"error: {turn['error']}")[:RESULT_MAX]
             name = names.get(call_id, "")
@@ -248,13 +250,6 @@ def turn_messages(turns: list[Json]) -> list[Message]:
         names |= {call.id: call.name for call in calls}
         messages.append(Message("assistant", clean(str(turn.get("content") or "")), calls))
     return messages
-
-
-def _without_middle(text: str) -> str:
-    left_out, half = len(text) - RESULT_MAX, RESULT_MAX // 2
-    if left_out <= 0:
-        return text
-    return f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}"
 
 
 def result_warnings(turns: list[Json]) -> list[Json]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from whorl.language import Json
-    from whorl.providers.models.conversation import Attachment, Candidate, Conversation, Message
+    from whorl.providers.models.conversation import Candidate, Conversation, Message
     from whorl.providers.settings import ProviderSettings, ReplyRule
 
     Body = dict[str, Json]
@@ -201,7 +201,12 @@ class HttpWire:
         if conversation.max_tokens is None and cap is not None:
             conversation = replace(conversation, cap=min(cap, self._most.get(model, cap)))
         while True:
-            body = self._without(self.body(candidate, conversation), left_out)
+            whole = self.body(candidate, conversation)
+            body = {name: value for name, value in whole.items() if name not in left_out}
+            if "stream" in left_out:
+                body.pop("stream_options", None)
+            if "max_tokens" in left_out and "max_tokens" in whole:
+                body[self.new_limit] = whole["max_tokens"]
             call = self._call(candidate.provider, body, self._key(conversation, left_out))
             try:
                 answer = await self._ask(replace(call, timeout_s=timeout_s), emit)
@@ -224,18 +229,8 @@ class HttpWire:
                 # A field that is spared in vain was not what the server refused.
                 if left_out:
                     self._refused[model] = left_out
-                if left_out:
                     answer.detail["left_out"] = list(left_out)
                 return replace(answer, limit=_limit(candidate, body))
-
-    def _without(self, whole: Body, left_out: Fields) -> Body:
-        """Returns a body without some fields, and with the limit under its new name if any."""
-        body = {name: value for name, value in whole.items() if name not in left_out}
-        if "stream" in left_out:
-            body.pop("stream_options", None)
-        if "max_tokens" in left_out and "max_tokens" in whole:
-            body[self.new_limit] = whole["max_tokens"]
-        return body
 
     def _refused_field(self, body: Body, text: str) -> str | None:
         """Returns the field that a refusal names, if any: by 'streaming', but not by 'upstream'."""
@@ -289,15 +284,12 @@ class HttpWire:
             reader = self.reader(emit)
             if incoming.content_type in self.stream_types:
                 await self._read_stream(incoming.lines(), incoming.what, reader)
-            else:
-                await self._read_reply(incoming, reader)
+                return reader.answer()
+            text = (await incoming.read()).decode("utf-8", "replace")
+            reader.take_reply(await beside(partial(_object_of, text, incoming.what), len(text)))
+            if not reader.has_message:
+                raise client.malformed(incoming.what, "the reply holds no message")
             return reader.answer()
-
-    async def _read_reply(self, incoming: client.Received, reader: AnswerReader) -> None:
-        text = (await incoming.read()).decode("utf-8", "replace")
-        reader.take_reply(await beside(partial(_object_of, text, incoming.what), len(text)))
-        if not reader.has_message:
-            raise client.malformed(incoming.what, "the reply holds no message")
 
     async def _read_stream(
         self, lines: AsyncIterator[str], what: str, reader: AnswerReader
@@ -444,7 +436,12 @@ def _openai_message(message: Message) -> Body:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call, "content": message.text}
     if not message.calls:
-        parts = [*map(_openai_file, message.files)]
+        parts: list[Json] = []
+        for file in message.files:
+            address = f"data:{file.type};base64,{file.base64}"
+            named: Json = {"filename": file.name.rpartition("/")[2], "file_data": address}
+            image: Json = {"type": "image_url", "image_url": {"url": address}}
+            parts.append(image if file.is_image else {"type": "file", "file": named})
         text: list[Json] = [{"type": "text", "text": message.text}]
         return {"role": message.role, "content": [*text, *parts] if parts else message.text}
     calls: list[Json] = []
@@ -453,14 +450,6 @@ def _openai_message(message: Message) -> Body:
         function: Json = {"name": call.name, "arguments": arguments}
         calls.append({"id": call.id, "type": "function", "function": function})
     return {"role": message.role, "content": message.text or None, "tool_calls": calls}
-
-
-def _openai_file(file: Attachment) -> Json:
-    address = f"data:{file.type};base64,{file.base64}"
-    if file.is_image:
-        return {"type": "image_url", "image_url": {"url": address}}
-    name = file.name.rpartition("/")[2]
-    return {"type": "file", "file": {"filename": name, "file_data": address}}
 
 
 def _options(conversation: Conversation, *, limit: str) -> Body:
@@ -760,12 +749,14 @@ def _anthropic_messages(conversation: Conversation) -> list[Json]:
                 for call in message.calls
             ]
         if message.files:
-            content = [*map(_anthropic_file, message.files), {"type": "text", "text": message.text}]
+            files: list[Json] = [
+                {
+                    "type": "image" if file.is_image else "document",
+                    "source": {"type": "base64", "media_type": file.type, "data": file.base64},
+                }
+                for file in message.files
+            ]
+            content = [*files, {"type": "text", "text": message.text}]
         if message.role != "system":
             messages.append({"role": message.role, "content": content})
     return messages
-
-
-def _anthropic_file(file: Attachment) -> Json:
-    source: Json = {"type": "base64", "media_type": file.type, "data": file.base64}
-    return {"type": "image" if file.is_image else "document", "source": source}

@@ -279,7 +279,12 @@ class Policy:
                     why = "is a public address, which may not be called over plain http"
                     advice = "(private addresses are, with permission); use https"
                     raise ProviderError(f"{shown}:{port} {why} {advice}", code="P107", detail=where)
-            elif not self._is_permitted(host, port, address, place):
+                continue
+            if isinstance(self.private_network, bool):
+                is_permitted = self.private_network and place in _GENERALLY_PERMITTED
+            else:
+                is_permitted = any(_names(e, host, port, address) for e in self.private_network)
+            if not is_permitted:
                 named = shown if shown == text else f"{shown} ({text})"
                 kind = place if place in _GENERALLY_PERMITTED else f"{place} (private)"
                 permitted = with_entry(self.private_network, f"{shown}:{port}")
@@ -290,11 +295,6 @@ class Policy:
                     code="P107",
                     detail={**where, "address": text, "place": place},
                 )
-
-    def _is_permitted(self, host: str, port: int, address: Address, place: Place) -> bool:
-        if isinstance(self.private_network, bool):
-            return self.private_network and place in _GENERALLY_PERMITTED
-        return any(_names(entry, host, port, address) for entry in self.private_network)
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:

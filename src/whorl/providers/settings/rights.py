@@ -38,11 +38,6 @@ _KEY_NAME = regex(r"(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|AUTH)$", re.IGNORECASE)
 _LITERALS = ("api_key", "token", "username", "password", "encrypt_with", "s3_key", "s3_secret")
 
 
-def shown_variable(name: str, text: str) -> str:
-    """Returns a variable of a program; shows its text only if that decides which programs run."""
-    return f"{name}={text if is_steering(name) and not _KEY_NAME.search(name) else HIDDEN}"
-
-
 def shown_command(words: Sequence[str]) -> str:
     """Returns a command without the keys among its arguments; the program is shown as it is."""
     shown = [shlex.quote(word) for word in words[:1]]
@@ -56,19 +51,9 @@ def shown_command(words: Sequence[str]) -> str:
         plain = _USER.sub(f"{HIDDEN}@", word)
         given = _GIVEN.fullmatch(plain)
         is_key = given is not None and _KEY.fullmatch(given[2])
-        shown.append(f"{given[1]}{HIDDEN}" if given and is_key else _quoted(plain, word))
+        quoted = shlex.quote(word) if plain == word else plain
+        shown.append(f"{given[1]}{HIDDEN}" if given and is_key else quoted)
     return " ".join(shown)
-
-
-def _quoted(plain: str, word: str) -> str:
-    return shlex.quote(word) if plain == word else plain
-
-
-def shown_hook(url: str) -> str:
-    """Returns the host of an address whose path may be a key."""
-    scheme, mark, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return shown_url(f"{scheme}{mark}{host}{'/...' if slash and path else ''}")
 
 
 def hash_of_hidden(table: Mapping[str, object]) -> str:
@@ -245,7 +230,11 @@ def _notify(value: object) -> Part:
     if not (table := _table(value)):
         return value, []
     url = str(table.get("url", ""))
-    where = url if url.startswith("env:") else shown_hook(url)
+    scheme, mark, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    # The path of such an address may be a key.
+    shown = shown_url(f"{scheme}{mark}{host}{'/...' if slash and path else ''}")
+    where = url if url.startswith("env:") else shown
     text = f"{where} is notified about runs{_credentials(table)}"
     return {}, [Right("notify", text, hash_of_hidden(table))]
 
@@ -338,7 +327,9 @@ def _credential_words(table: Mapping[str, object]) -> Iterator[str]:
             if isinstance(text, str) and text.startswith("env:"):
                 yield f"{_variable(text)} as {name}"
             elif field == "env":
-                yield shown_variable(name, str(text))
+                # The text is shown only if it decides which programs run.
+                is_seen = is_steering(name) and not _KEY_NAME.search(name)
+                yield f"{name}={text if is_seen else HIDDEN}"
             else:
                 yield f"the header {name}"
     yours = table.get(YOURS)
@@ -352,7 +343,7 @@ def _variable(reference: str) -> str:
     name = reference[4:].strip()
     is_brought = name.startswith(BROUGHT)
     key = name.removeprefix(BROUGHT)
-    return f"the key {key} that stands in .env" if is_brought else f"the variable {name}"
+    return f"the key {key} in .env" if is_brought else f"the variable {name}"
 
 
 _PARTERS: dict[str, Callable[[object], Part]] = {

@@ -67,6 +67,7 @@ def settings_from(
 
     defaults, folders, queue = section("defaults").read(), section("workflows"), section("queue")
     folders.read()
+    served = section("server").read()
     providers = providers_from(section("providers").values, environment)
     return settings.Settings(
         default_provider=defaults.get("provider") or next(iter(providers), ""),
@@ -87,7 +88,11 @@ def settings_from(
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
         retention=_retention(section("retention")),
-        server=_server_settings(section("server")),
+        server=settings.ServerSettings(
+            drain_s=served.pop("drain", settings.DRAIN_S),
+            url=served.pop("url", "").rstrip("/"),
+            **served,
+        ),
         drain_s=section("run").read().get("drain", settings.DRAIN_S),
         runtime=runtime_from(section("runtime")),
         workflows=dict(folders.values),
@@ -231,12 +236,6 @@ def _retention(table: Table) -> settings.Retention:
     given = table.read()
     times = (given.get("older_than"), given.get("audit"))
     return settings.Retention(times[0], given.get("max_runs"), given.get("max_size"), times[1])
-
-
-def _server_settings(table: Table) -> settings.ServerSettings:
-    given = table.read()
-    drain_s, url = given.pop("drain", settings.DRAIN_S), given.pop("url", "").rstrip("/")
-    return settings.ServerSettings(drain_s=drain_s, url=url, **given)
 
 
 def runtime_from(section: Table) -> RuntimeSettings:
