@@ -14,7 +14,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, did_you_mean, plural
-from whorl.ir import AllOf, AnyOf, Judge, Loop
+from whorl.interpreter.plan import Plan
+from whorl.ir import AllOf, AnyOf, Judge, Loop, from_json
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
 from whorl.lazily import dataclass
@@ -226,11 +227,13 @@ class Study:
         is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
         failed = 0.0 if is_zero else None
         main, is_solved = self.experiment.main_grader, self.collection.is_solved
-        subjects = []
+        subjects, plan = [], None
         for outcome in self.ended(name):
             assert outcome.run is not None
+            # All trials of a variant have the same workflow.
+            plan = plan or Plan(from_json(self.store.workflow(outcome.run)))
             group = outcome.trial.case.group if self.experiment.is_grouped else ""
-            for facts in facts_of(self.store, outcome.run, atoms, **options)[:1]:
+            for facts in facts_of(self.store, outcome.run, atoms, plan=plan, **options)[:1]:
                 grades = self._grades(facts, loop, outcome, name)
                 solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
                 of = (outcome.trial.case.id, group, solved, failed)
@@ -274,11 +277,10 @@ def iteration_names(
     Outputs are None if they are unknown, or if no grader reads them. They are FAILED if the run
     would have failed; this is checked for a failed run.
     """
-    usual = collection.names(outcome)
     outputs = IterationOutputs(collection.store, workflow, loop, outcome)
     is_asked = any(map(reads_outputs, collection.experiment.graders.values()))
     for number, results in facts.results.items():
-        names = dict(usual) | {"results": results}
+        names = collection.names(outcome, results)
         # A failed run has no outputs, even if its loop returned an iteration.
         has_failed = outcome.status != "succeeded"
         if number != outcome.returned or has_failed:

@@ -498,10 +498,9 @@ class Collection:
     def _failed_grade(self) -> Grade | None:
         return Grade(0.0, "the run failed") if self.experiment.on_failure == "zero" else None
 
-    def names(self, outcome: Outcome) -> dict[str, Any]:
-        """Returns the values that graders see of a trial."""
-        results: dict[str, Any] = {}
-        if self._reads_results and outcome.run is not None and outcome.returned is not None:
+    def names(self, outcome: Outcome, results: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Returns the values that graders see of a trial, or of these results of an iteration."""
+        if results is None and self._reads_results and outcome.run and outcome.returned:
             place = numbered(outcome.loop, outcome.returned)
             seen: Any = look_into(self.store, outcome.run, frozenset({place}))
             results = seen.get(place, {}).get("results", {})
@@ -509,7 +508,7 @@ class Collection:
             "case": outcome.trial.case.row,
             "inputs": outcome.trial.inputs,
             "outputs": outcome.outputs,
-            "results": results,
+            "results": results or {},
             "run": {name: getattr(outcome, name) for name in RUN_FACTS},
         }
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.evaluation import FrameScope
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Outcome, Values
+    from whorl.interpreter.plan import Plan
     from whorl.interpreter.state import State
     from whorl.ir import Condition
     from whorl.ir.nodes import Fact
@@ -205,6 +206,7 @@ def facts_of(
     loop: str = "",
     names: dict[str, Fact] | None = None,
     keep_results: bool = False,
+    plan: Plan | None = None,
 ) -> list[LoopFacts]:
     """Returns the facts of the loops of an ended run, or of those of one name or path.
 
@@ -212,7 +214,7 @@ def facts_of(
     """
 
     def look(seals: Seals | None) -> _Facts:
-        replay = Replay(journal, run, seals=seals)
+        replay = Replay(journal, run, plan, seals=seals)
         observer = _Facts(str(run), atoms, loop, names or {})
         observer.keeps_results = keep_results
         replay.folded.machine.observer = observer
