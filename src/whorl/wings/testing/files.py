@@ -432,12 +432,13 @@ def _mocks(
 
 
 def _key(address: str, steps: list[Step]) -> str:
-    """Returns the name of a step if only one step has it, or else its address."""
+    """Returns the name of a step if only one step has it, or else its path; of items, all of it."""
     parts, lists = parts_of(address), [s.names[-1][0] for s in steps if isinstance(s.node, ForEach)]
+    if any(part.name in lists for part in parts if part.number):
+        return address
     key = Key(parts[-1].name, (Part(parts[-1].name),))
-    is_listed = any(part.name in lists for part in parts if part.number)
-    meant = {step.names for step in meant_by(key, steps)}
-    return address if is_listed or len(meant) != 1 else key.text
+    is_alone = len({step.names for step in meant_by(key, steps)}) == 1
+    return key.text if is_alone else re.sub(r"(\[[0-9]+\])?(#[0-9]+)?(?=/|$)", "", address)
 
 
 def _answer(record: dict[str, Any]) -> Json:

@@ -264,7 +264,7 @@ class Mocks:
         message = f"{text!r} is not a step of workflow {self.workflow.name!r}"
         names = dict.fromkeys(step.names[-1][0] for step in self.steps)
         listed = [name for name in names if not name.startswith(":")]
-        near = did_you_mean("/".join(part.name for part in key.parts), listed)
+        near = did_you_mean(key.parts[-1].name, listed)
         advice = near or f"steps: {', '.join(listed[:_LISTED_MAX])}"
         self.mistakes.append(Mistake(path, "W005", message, advice, is_key=True))
         return None
