@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import field, replace
 from math import isclose
 from pathlib import Path
@@ -37,7 +38,7 @@ from whorl.wings.testing.mocks import (
     parts_of,
     steps_of,
 )
-from whorl.wings.testing.running import MockedProviders, Setup, run_test
+from whorl.wings.testing.running import RECORDS_MAX, MockedProviders, Setup, run_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -365,7 +366,6 @@ def _shown(value: Json) -> str:
 
 # A test file that is made from a run: mocks by name, with the results of its steps.
 
-RECORDS_MAX = 100_000
 _LOOP = ("iterations", "exit_reason", "stopped_by")
 _ENDED = ("succeeded", "failed", "timed_out")
 
@@ -426,9 +426,8 @@ def _mocks(
         answers.setdefault(key, []).append(_answer(record))
         if record["kind"] != "gate":
             counts[key] = counts.get(key, 0) + 1
-    return {
-        key: listed if len(listed) > 1 else listed[0] for key, listed in answers.items()
-    }, counts
+    mocks = {key: each if len(each) > 1 else each[0] for key, each in answers.items()}
+    return mocks, counts
 
 
 def _key(address: str, steps: list[Step]) -> str:
