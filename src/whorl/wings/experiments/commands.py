@@ -499,7 +499,7 @@ def _to_save(file: str, save: str) -> str:
 @json_option
 @partial(located, drives=True)
 @output_option(csv="as_csv", json="as_json", svg="svg")
-def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
+def what_if(project: Project, *, what: tuple[str, ...], **options: Any) -> int:
     """Compute the result of another stop rule, without new calls.
 
     For an experiment FILE without a rule, it compares many rules and recommends one.
@@ -519,20 +519,15 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     rule = {name: options[name] for name in _RULE}
     if is_experiment:
         with recorded(project, what[0]) as study:
-            _of_experiment(study, rule, as_json=as_json, **options)
+            _of_experiment(study, rule, options)
     else:
         with closing(project.open_store()) as store:
-            _of_runs(store, what, rule, as_json=as_json, **options)
+            _of_runs(store, what, rule, options)
     return 0
 
 
 def _of_runs(
-    store: SqliteStore,
-    what: tuple[str, ...],
-    rule: dict[str, Any],
-    *,
-    as_json: bool,
-    **options: Any,
+    store: SqliteStore, what: tuple[str, ...], rule: dict[str, Any], options: dict[str, Any]
 ) -> None:
     from whorl.services.runs import find_run
     from whorl.wings.experiments.what_if.query import runs_of_version, what_ifs_of
@@ -549,7 +544,7 @@ def _of_runs(
     ]
     if others:
         say(f"{plural(others, 'run')} of other versions left out")
-    if as_json:
+    if options["as_json"]:
         print_json([answer.document() for answer in answers])
     elif options["as_csv"]:
         echo(words.answers_csv(answers), nl=False)
@@ -559,7 +554,7 @@ def _of_runs(
         print_lines(words.answers_lines(answers))
 
 
-def _of_experiment(study: Study, rule: dict[str, Any], *, as_json: bool, **options: Any) -> None:
+def _of_experiment(study: Study, rule: dict[str, Any], options: dict[str, Any]) -> None:
     from whorl.wings.experiments.what_if.query import document_of, rule_of
 
     start, variant = time.perf_counter(), options["variant"]
@@ -572,7 +567,7 @@ def _of_experiment(study: Study, rule: dict[str, Any], *, as_json: bool, **optio
     if options["svg"]:
         write_file(options["svg"], words.sweep_svg(found), advice="name another FILE")
         say(f"wrote {options['svg']}")
-    if as_json:
+    if options["as_json"]:
         print_json(document)
     elif options["as_csv"]:
         echo(words.sweep_csv(document), nl=False)

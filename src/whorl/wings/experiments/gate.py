@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.report import Report
     from whorl.wings.experiments.statistics import Estimate
 
-# The format of saved reports.
-FORMAT = 1
 _NAMED = 5
 
 
@@ -54,7 +52,7 @@ def margin_of(experiment: Experiment) -> float:
 def saved(report: Report, experiment: Experiment) -> dict[str, Any]:
     """Returns what a later gate compares with: the grader, and grades and costs by case."""
     return {
-        "baseline": FORMAT,
+        "baseline": 1,
         "experiment": report.experiment,
         "grader": grader_digest(experiment.graders[report.grader]),
         "variant": report.baseline,
@@ -77,7 +75,7 @@ def _by_case(report: Report, variant: str) -> dict[str, dict[str, Any]]:
 
 def check_saved(value: Any) -> dict[str, Any]:
     """Refuses a value that `saved` did not make."""
-    if not isinstance(value, dict) or value.get("baseline") != FORMAT:
+    if not isinstance(value, dict) or value.get("baseline") != 1:
         advice = "make one with `whorl experiment report FILE --save baseline.json`"
         raise UsageError("this is not a saved report", help=advice, code="W007")
     return value

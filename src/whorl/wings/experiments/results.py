@@ -17,7 +17,6 @@ from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.plan import Plan
 from whorl.ir import AllOf, AnyOf, Judge, Loop, from_json
 from whorl.ir.expressions import conditions_in
-from whorl.ir.walk import walk
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.source.paths import open_file
@@ -180,11 +179,6 @@ class Study:
 
     def loop(self, name: str = "", variant: str = "") -> Loop:
         return loop_named(self.experiment, self.prepared, name, variant)
-
-    def loops(self) -> list[str]:
-        """Returns the loops of the baseline; the explored ones come first."""
-        names = [node.name for _, node in walk(self.workflow().body) if isinstance(node, Loop)]
-        return list(dict.fromkeys([*self.experiment.explore, *names]))
 
     def workflow(self, variant: str = "") -> Workflow:
         return workflow_named(self.experiment, self.prepared, variant)

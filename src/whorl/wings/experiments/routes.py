@@ -1,7 +1,7 @@
 """Experiments over HTTP: listing and running them, their results, and the effect of other rules."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -26,6 +26,7 @@ from whorl.interfaces.http.streams import SSE, streamed
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.services.files.preflight import loops_of
 from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.report import ungraded
@@ -282,7 +283,7 @@ def list_experiments(state: State) -> list[ExperimentItem]:
         items.append(item)
     for name, left in runs.items():
         more: dict[str, Any] = {"updated_at": max(row.updated_at for row in left)}
-        more |= {"runs": len(left), "spent_usd": _cost(left)}
+        more |= {"runs": len(left), "spent_usd": sum(row.cost_usd for row in left)}
         items.append(ExperimentItem(name=name, state="open", **more))
     return sorted(items, key=lambda item: -(item.updated_at or 0.0))
 
@@ -474,7 +475,8 @@ def progress_of(study: Study) -> Progress:
     experiment, found = study.experiment, study.rows
     variants = dict.fromkeys(study.prepared, 0)
     made = Progress(experiment.trials, variants=variants)
-    made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
+    made.spent_usd = sum(row.cost_usd for row in found.values())
+    made.budget_usd = experiment.budget
     for block in study.blocks:
         done = [
             trial
@@ -492,22 +494,19 @@ def progress_of(study: Study) -> Progress:
     return made
 
 
-def _cost(found: Iterable[RunRow]) -> float:
-    return sum(row.cost_usd for row in found)
-
-
 def _described(state: ServerState, study: Study) -> ExperimentDetail:
     experiment = study.experiment
     asked = state.job(Experiments).table.all().get(experiment.name)
     item, progress = _item(state, study, asked)
     each = len(experiment.cases) * experiment.repeat
+    loops = [loop.name for _, loop in loops_of(study.workflow())]
     return ExperimentDetail(
         **item.model_dump(),
         generation=study.generation,
         baseline=experiment.baseline,
         progress=[VariantItem(name=n, trials=each, done=d) for n, d in progress.variants.items()],
         graders=[GraderItem(name=n, kind=g.kind) for n, g in experiment.graders.items()],
-        loops=study.loops(),
+        loops=list(dict.fromkeys([*experiment.explore, *loops])),
         explore=experiment.explore,
         repeat=experiment.repeat,
         margin=experiment.margin,

@@ -484,11 +484,10 @@ def depends_on_end(workflow: Workflow, loop: Loop) -> bool:
     """
     if _follow_from(workflow, loop):
         return False
-    places = {id(node): path for path, node in walk(workflow.body)}
-    own = places.get(id(loop))
+    nodes = list(walk(workflow.body))
+    own = next((path for path, node in nodes if node is loop), None)
     if own is None or workflow.variables:
         return True
-    nodes = list(walk(workflow.body))
     if any(isinstance(n, Loop) and own.startswith(f"{path}/") for path, n in nodes):
         return True
     outside = [node for path, node in nodes if path != own and not path.startswith(f"{own}/")]
