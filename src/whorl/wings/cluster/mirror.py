@@ -188,7 +188,12 @@ class Mirror:
         if pilot.machine.done and not decoder.is_ended and decoder.beginning.memory_keys():
             return
         sealing = RunSealing(run, pilot.machine, self.store.seals, self.redacted)
-        events = [sealing.entry(self._clean(event)) for event in pilot.take_entries()]
+        events = []
+        for event in pilot.take_entries():
+            if event.kind == "task.started":
+                # Workflows also make intents, and do not know the operator's secrets.
+                event = replace(event, body=cast("dict[str, Json]", self.redacted(event.body)))
+            events.append(sealing.entry(event))
         first = pilot.seq - len(events)
         while events:
             known = self.last_seq(run)
@@ -210,16 +215,24 @@ class Mirror:
             self.heard(run, [Entry(start + index, event) for index, event in enumerate(fresh)])
             return
 
-    def _clean(self, event: Event) -> Event:
-        """Redacts intents: workflows also make them, and do not know the operator's secrets."""
-        if event.kind != "task.started":
-            return event
-        return replace(event, body=cast("dict[str, Json]", self.redacted(event.body)))
-
     async def _write(self, decoder: Decoder, events: list[Event], known: int) -> None:
         run = RunId(decoder.beginning.run)
         if known == 0:
-            await self._create(decoder, events)
+            begun = decoder.beginning
+            past = [messages.event_from_json(event) for event in begun.past]
+            made = NewRun(
+                run,
+                begun.workflow,
+                begun.digest,
+                *(begun.name, begun.dialect, begun.file, begun.key, begun.parent),
+                sources=begun.sources,
+                behaviour=begun.behaviour,
+                origin=begun.origin,
+                labels=begun.labels,
+                created_at=events[0].at,
+            )
+            with suppress(UsageError):  # another process has made it
+                await self.store.create(made, *past, *events)
             return
         owner = await self.store.claim(run)
         try:
@@ -232,24 +245,6 @@ class Mirror:
                 await self.store.snapshot(run, owner, pilot.seq, state)
         finally:
             await self.store.release(run, owner)
-
-    async def _create(self, decoder: Decoder, events: list[Event]) -> None:
-        begun = decoder.beginning
-        past = [messages.event_from_json(event) for event in begun.past]
-        about = (begun.name, begun.dialect, begun.file, begun.key, begun.parent)
-        made = NewRun(
-            RunId(begun.run),
-            begun.workflow,
-            begun.digest,
-            *about,
-            sources=begun.sources,
-            behaviour=begun.behaviour,
-            origin=begun.origin,
-            labels=begun.labels,
-            created_at=events[0].at,
-        )
-        with suppress(UsageError):  # another process has made it
-            await self.store.create(made, *past, *events)
 
     def last_seq(self, run: RunId) -> int:
         """Returns the number of a run's last entry in the store, or 0 if it has none."""

@@ -184,7 +184,9 @@ async def bring_schedules(client: Client, store: SqliteStore, *names: str) -> No
     described = [await _described(client, name) for name in dict.fromkeys(ours)]
     if not ours:
         return
-    firings = await _firings(client)
+    query = f"WorkflowType = '{messages.FIRING}'"
+    memos = [await each.memo() async for each in client.list_workflows(query, limit=FIRINGS_MAX)]
+    firings = [Firing(**memo) for memo in memos if "state" in memo]
     last = {each.schedule: each for each in sorted(firings, key=lambda each: each.due)}
     failed = {name: each.reason for name, each in last.items() if each.state == "failed"}
     schedules = [replace(each, fault=failed.get(each.id, each.fault)) for each in described if each]
@@ -201,12 +203,6 @@ async def _described(client: Client, name: str) -> ScheduleRow | None:
     return replace(
         ScheduleRow(**await about.memo_value("schedule")), paused=about.schedule.state.paused
     )
-
-
-async def _firings(client: Client) -> list[Firing]:
-    query = f"WorkflowType = '{messages.FIRING}'"
-    memos = [await each.memo() async for each in client.list_workflows(query, limit=FIRINGS_MAX)]
-    return [Firing(**memo) for memo in memos if "state" in memo]
 
 
 def _handle(client: Client, name: str) -> ScheduleHandle:
