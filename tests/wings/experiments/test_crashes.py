@@ -121,8 +121,7 @@ def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on() -> None:
 
 
 DOUBT = "costs contain what was reserved for calls in doubt: 1 call of 1 trial"
-OPEN = "1 run stopped when a process ended: what a call costs that was open then is not in the "
-OPEN += "costs"
+OPEN = "the process of 1 run stopped; costs do not include calls that were open"
 
 
 def test_a_report_right_after_a_crash_tells_that_costs_are_missing() -> None:

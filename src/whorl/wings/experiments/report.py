@@ -510,7 +510,7 @@ def cost_words(
     gradings = [row.in_doubt for key, row in rows.items() if is_grading(key)]
     lost = sum(row.status == "interrupted" for row in rows.values())
     words = (
-        f"the cost of calls that were open when {plural(lost, 'run')} lost the process is unknown"
+        f"the process of {plural(lost, 'run')} stopped; costs do not include calls that were open"
     )
     return [
         *_budget_words(experiment, flat),
