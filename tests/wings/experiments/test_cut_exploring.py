@@ -39,24 +39,6 @@ def test_trials_ended_while_exploring_are_counted(billed: Billed) -> None:
     assert "are in these numbers" not in whole.stdout
 
 
-def test_a_trial_budget_that_exploring_reaches_stops_the_trial_and_a_larger_one_goes_on(
-    billed: Billed,
-) -> None:
-    explored(billed, TWO, "trial_budget: 0.75\n")
-
-    found = run_json("experiment", "run", FILE)
-    Path(FILE).write_text(EXPLORING + "trial_budget: 9\n")
-    raised = run_json("experiment", "run", FILE)
-
-    assert {row["error"] for row in found["rows"]} == {"R103"}
-    assert [note.endswith("raise trial_budget to continue them") for note in found["notes"]] == [
-        True
-    ]
-    assert {(row["iterations"], row["status"]) for row in raised["rows"]} == {(2, "succeeded")}
-    assert raised["notes"] == []
-    assert 4 in {rule["iterations"] for rule in run_json(*ALL)["rules"]}
-
-
 @pytest.mark.parametrize(
     ("tokens", "budget", "is_own", "flow"),
     [
@@ -110,26 +92,6 @@ def test_a_failure_of_the_provider_while_exploring_is_no_result_of_the_loop(bill
 TERSE = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replace(
     "returns:", "max_tokens: 100, returns:"
 )
-
-
-def test_trials_that_their_budget_stopped_go_on_with_a_larger_one() -> None:
-    Path("guess.yaml").write_text(TERSE)
-    Path(FILE).write_text(PLAIN + "trial_budget: 0.0115\n")
-
-    cut = whorl("experiment", "run", FILE)
-    Path(FILE).write_text(PLAIN + "trial_budget: 1\n")
-    before = whorl("experiment", "report", FILE)
-    raised = run_json("experiment", "run", FILE)
-    fresh = run_json("experiment", "run", FILE, "--fresh")
-
-    assert "longer: 12 of 12 trials failed (R103): graded 0" in cut.stdout
-    assert "12 trials of 'longer': the cost budget of the run does not allow" in cut.stdout
-    assert "trials of 'base'" not in cut.stdout
-    assert "so far: 12 of 24 trials" in before.stdout
-    assert (raised["notes"], raised["done"]) == ([], 24)
-    names = ("case", "variant", "grades", "iterations", "returned", "exit_reason")
-    rows = [[[row[n] for n in names] for row in one["rows"]] for one in (raised, fresh)]
-    assert rows[0] == rows[1]
 
 
 def test_a_loop_that_its_own_budget_has_ended_is_a_result_of_its_rule() -> None:

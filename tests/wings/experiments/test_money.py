@@ -192,26 +192,6 @@ def test_what_a_crash_has_left_undone_is_told_to_be_run(at: int) -> None:
     assert dollars_then - dollars <= told["dollars"]
 
 
-def expected(told: str) -> list[float]:
-    return [float(amount) for amount in re.findall(r"about \$([\d.]+) in all", told)]
-
-
-def test_what_all_of_it_will_cost_is_told_once_a_case_is_whole() -> None:
-    judged(PLAIN + "trial_budget: 1.2\n")
-    write_cases(9)
-
-    paused = whorl("experiment", "run", FILE, "--budget", "1.26")
-    more = whorl("experiment", "run", FILE)
-    again = whorl("experiment", "run", FILE)
-    spent = run_json("experiment", "report", FILE)["spent_usd"]
-
-    assert (paused.exit_code, more.exit_code) == (5, 0)
-    for each in (paused, more):
-        assert expected(each.stderr)
-        assert all(0.5 * spent < one < 1.5 * spent for one in expected(each.stderr))
-    assert expected(again.stderr) == []
-
-
 @pytest.mark.slow
 def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_on() -> None:
     judged()
