@@ -264,7 +264,7 @@ class TemporalRuntime:
         has_any = await has_pollers(self.client, queue)
         why = "none has answered" if has_any else f"none polls the queue {queue!r}"
         words = f"run {run} waits for a worker: {why}"
-        advice = "start one with `whorl server worker`; the run goes on by itself then"
+        advice = "start one with `whorl server worker`; the run continues then"
         return StoreError(words, code="R922", help=advice)
 
 

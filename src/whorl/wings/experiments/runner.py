@@ -276,9 +276,6 @@ async def _one_ended(running: set[asyncio.Task[None]]) -> None:
 
 # The remaining work of an experiment, by its runs, and its highest cost.
 
-# A run that lacks money gets at least this much more.
-_LEAST_USD = 0.01
-
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -321,7 +318,7 @@ class Bound:
             return replace(self, cost_usd=max(0.0, self.cost_usd - row.cost_usd))
         left_usd = max(0.0, row.budget_usd - row.cost_usd)
         if is_short:
-            more_usd = max(row.budget_usd, self.cost_usd, _LEAST_USD)
+            more_usd = max(row.budget_usd, self.cost_usd)
             if self.longest_usd < inf:
                 more_usd = max(more_usd, self.reserve_usd)
             left_usd = min(left_usd + more_usd, most_usd)
