@@ -393,25 +393,24 @@ def judge_of(
 
 def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list[dict[str, Any]]:
     """Returns the results on which judge and label differ, with words; a wrong yes comes first."""
-    wrong = [one for one in judged if one.verdict != one.label]
-    rows = []
+    wrong, place, rows = (
+        [one for one in judged if one.verdict != one.label],
+        re.compile(address),
+        [],
+    )
     for one in sorted(wrong, key=lambda one: not one.verdict)[:DISAGREEMENTS_MAX]:
-        place = {"case": one.case, "run": one.run, "iteration": one.iteration}
-        words = _words(study, one, re.compile(address))
-        rows.append(place | {"verdict": one.verdict, "label": one.label, "words": words})
+        # The reasons or answers of the judge, vote by vote.
+        words = []
+        for entry in study.store.read(RunId(one.asked), kinds=_FINISHED):
+            at, value = place.fullmatch(entry.event.address), entry.event.body.get("value")
+            number = at.groupdict().get("iteration") if at is not None else None
+            is_other = number is not None and int(number) != one.iteration
+            if at is not None and not is_other and isinstance(value, dict):
+                words.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
+        row = {"case": one.case, "run": one.run, "iteration": one.iteration}
+        row |= {"verdict": one.verdict, "label": one.label, "words": [w for w in words if w]}
+        rows.append(row)
     return rows
-
-
-def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
-    """Returns the reasons or answers of a judge, vote by vote."""
-    quoted = []
-    for entry in study.store.read(RunId(one.asked), kinds=_FINISHED):
-        at, value = place.fullmatch(entry.event.address), entry.event.body.get("value")
-        number = at.groupdict().get("iteration") if at is not None else None
-        is_other = number is not None and int(number) != one.iteration
-        if at is not None and not is_other and isinstance(value, dict):
-            quoted.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
-    return [words for words in quoted if words]
 
 
 def _effect(
