@@ -121,28 +121,19 @@ class LoopPorts:
     def inside(self) -> Keys:
         return (*self._where, *INLINE)
 
-    def _listed(self, name: str) -> list[Value]:
-        return _items(at(self._editor.now.root, *self._where, "data", name))
-
-    def _push(self, name: str, value: Json) -> None:
-        where = (*self._where, "data", name)
-        if not isinstance(at(self._editor.now.root, *where), Sequence):
-            self._editor.set(list(where), [])
-        path = self._changes.path(where)
-        self._editor.insert(path, len(self._listed(name)), None, value)
-
-    def _drop(self, name: str, index: int) -> None:
-        self._editor.cut(self._changes.path((*self._where, "data", name, index)))
+    @property
+    def _data(self) -> Keys:
+        return (*self._where, "data")
 
     def _drop_port(self, side: str, name: str) -> None:
-        for index, item in reversed(list(enumerate(self._listed(side)))):
+        for index, item in reversed(list(enumerate(self._changes.items(self._data, side)))):
             if text_at(item, "name") == name:
-                self._drop(side, index)
+                self._changes.cut_item(self._data, side, index)
 
     def _mappings(self, side: str) -> list[_Mapping]:
         """Returns the mappings of a side of the loop, the last one first."""
         rows = []
-        for index, item in enumerate(self._listed(f"{side}Mappings")):
+        for index, item in enumerate(self._changes.items(self._data, f"{side}Mappings")):
             source, target = at(item, "source"), at(item, "target")
             if side == "output":
                 ends = text_at(source, "node"), text_at(source, "output"), text_of(target)
@@ -165,12 +156,13 @@ class LoopPorts:
 
     def _new_port(self, level: Keys, node: str, side: str, wanted: str) -> str:
         """Adds a port to the loop for one of a node, with its type."""
-        own = at(self._editor.now.root, *level, "nodes", self._changes.ids(level).index(node))
-        listed = _items(at(own, "data", side))
+        own = (*level, "nodes", self._changes.ids(level).index(node), "data")
+        listed = self._changes.items(own, side)
         kinds = (at(port, "type") for port in listed if text_at(port, "name") == wanted)
-        taken = {text_at(item, "name") for item in self._listed(side)}
+        taken = {text_at(item, "name") for item in self._changes.items(self._data, side)}
         name = self._changes.free_name(wanted, taken)
-        self._push(side, {"name": name, "type": text_of(next(kinds, None)) or "any"})
+        port: Json = {"name": name, "type": text_of(next(kinds, None)) or "any"}
+        self._changes.append(self._data, side, port)
         return name
 
     def _give(self, level: Keys, node: str, output: str) -> str:
@@ -180,7 +172,8 @@ class LoopPorts:
                 return row.outer
         port = self._new_port(level, node, "outputs", output)
         source: Json = {"node": node, "output": output}
-        self._push("outputMappings", {"source": source, "target": port, "take": "last"})
+        row: Json = {"source": source, "target": port, "take": "last"}
+        self._changes.append(self._data, "outputMappings", row)
         return port
 
     def _take(self, level: Keys, node: str, into: str) -> str:
@@ -188,7 +181,8 @@ class LoopPorts:
         port = self._new_port(level, node, "inputs", into)
         source: Json = {"type": "outer", "name": port}
         target: Json = {"node": node, "input": into}
-        self._push("inputMappings", {"source": source, "target": target, "iterations": "all"})
+        row: Json = {"source": source, "target": target, "iterations": "all"}
+        self._changes.append(self._data, "inputMappings", row)
         return port
 
     def _connect(self, level: Keys, source: tuple[str, str], target: tuple[str, str]) -> None:
@@ -279,7 +273,7 @@ class LoopPorts:
             if row.outer == edge.into:
                 if row.when != "all":
                     self._refuse(f"{edge.into!r} is given only in some iterations")
-                self._drop("inputMappings", row.index)
+                self._changes.cut_item(self._data, "inputMappings", row.index)
                 self._connect(self.inside, (edge.source, edge.out), (row.node, row.port))
         self._drop_port("inputs", edge.into)
 
@@ -318,7 +312,7 @@ class LoopPorts:
                 self._refuse(f"{row.port!r} is not the same in all iterations")
             if row.outer and row.when != "subsequent":
                 self._bring(row)
-            self._drop("inputMappings", row.index)
+            self._changes.cut_item(self._data, "inputMappings", row.index)
             if row.outer and row.outer not in [left.outer for left in self._mappings("input")]:
                 for edge in self._feeding(row.outer):
                     self._changes.cut_item(self._level, "edges", edge.index)
@@ -353,7 +347,7 @@ class LoopPorts:
                 if edge.source == self._loop and edge.out == row.outer:
                     self._turn(edge, "source", row.node, row.port)
             self._rename_port(row.outer, row, is_source=True)
-            self._drop("outputMappings", row.index)
+            self._changes.cut_item(self._data, "outputMappings", row.index)
             self._drop_port("outputs", row.outer)
 
     def _feeding(self, port: str) -> list[_Edge]:
