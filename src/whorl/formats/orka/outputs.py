@@ -114,10 +114,6 @@ def variable(run: Run, name: str) -> Table:
     return table_in(table_in(run.lookup(VARIABLES)).get(name))
 
 
-def known(value: Value) -> Value:
-    return None if value is UNDEFINED else value
-
-
 def listed(run: Run, what: str) -> list[str]:
     """Returns the reader's list of the agents around: all of them, the forks or the joins."""
     return texts_in(table_in(run.lookup(FLOW)).get(what))

@@ -270,7 +270,8 @@ def came_of(run: Run, name: Value, known: Value, is_last: Value) -> Value:
     if not record:
         return None
     if record.get("status") == "succeeded":
-        return {"id": agent, "value": outputs.known(run.lookup(agent))}
+        value = run.lookup(agent)
+        return {"id": agent, "value": None if value is UNDEFINED else value}
     error = to_text(record.get("error") or "it failed")
     if is_last is True:
         raise EvaluationError(f"{agent[:60]!r}, the last agent of the path, failed: {error}")
