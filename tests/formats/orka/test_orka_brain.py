@@ -102,7 +102,7 @@ def test_a_whole_file_gives_what_its_agents_read() -> None:
     [episode] = past["episodes"]
     assert (episode["domain_score"], episode["outcome_relevance"]) == (1.0, 0.9)
     assert episode["lessons"] == ["pin versions", "run lint"]
-    for words in ("FAILED: Build broke", "pin versions; run lint", "missing dep", "[2023-11-"):
+    for words in ("ops] FAILED: Build broke", "pin versions; run lint", "missing dep"):
         assert words in past["response"]
 
 

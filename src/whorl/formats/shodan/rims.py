@@ -172,8 +172,8 @@ class LoopPorts:
                 return row.outer
         port = self._new_port(level, node, "outputs", output)
         source: Json = {"node": node, "output": output}
-        row: Json = {"source": source, "target": port, "take": "last"}
-        self._changes.append(self._data, "outputMappings", row)
+        mapping: Json = {"source": source, "target": port, "take": "last"}
+        self._changes.append(self._data, "outputMappings", mapping)
         return port
 
     def _take(self, level: Keys, node: str, into: str) -> str:
