@@ -29,17 +29,11 @@ _SHOWN_MAX = 200
 # The characters allowed around a category: Markdown, quotes, brackets, punctuation.
 _AROUND = " \t\r\n*_`#>\"'“”‘’()[]{}.,:;!?-–—|="
 _FENCED = re.compile(r"```[a-zA-Z]*\s*+(.*?)```", re.DOTALL)
-_SENTENCE = re.compile(r"[^.!?;\n]++[.!?;\n]?")
-# A sentence with one of these denies something, makes it depend, or quotes another text.
-_HEDGED = re.compile(
-    r"\b(?:not|never|no|nothing|none|nobody|cannot|neither|nor|hardly|barely|almost|nearly|partly"
-    r"|far from|without|false|wrong|if|unless"
-    r"|until|once|when|before|after|(?:to|should|would|could|will|can|must|may|might) be"
-    r"|says|said|saying|claims|states|reads|asks|wants|tells|told|contains|quotes)\b"
-    r"|n['’]t\b|\?$",
+# An answer with one of these may deny the name that it has.
+_DENIED = re.compile(
+    r"\b(?:not|never|no|nothing|none|nobody|cannot|neither|nor|hardly|far from)\b|n['’]t\b|\?",
     re.IGNORECASE,
 )
-_REASON = r"[\s*_`\"'“”‘’()\[\]]*(?:$|[:!;.–—]|-\s|because\b|since\b|as\b)"
 # What takes a name back right behind it: "done: false", "done? not yet", "done once it is tested".
 _TAKEN_BACK = re.compile(
     r"[\s*_`\"'“”‘’()\[\]{}]*+(?:\?|[.,:;!|=>–—-]*+[\s*_`\"'“”‘’]*+(?:false\b|0\s*$"
@@ -51,7 +45,7 @@ _TAKEN_BACK = re.compile(
 _LISTED = re.compile(r"(?:[\s*_`\"'“”‘’()\[\]{},:|/&+=–—-]|\b(?:or|and|vs)\b)*", re.IGNORECASE)
 _LABEL = re.compile(
     r"(?:(?:my|the|final|selected|chosen)\s++)*(?:answer|branch|category|choice|decision|route"
-    r"|verdict)[*_`\s]*+[:=]",
+    r"|verdict)[*_`\s]*+(?:[:=]|is\b)",
     re.IGNORECASE,
 )
 _DECIDING = frozenset({"branch", "selectedbranch", "category", "choice", "decision", "route"})
@@ -81,8 +75,8 @@ def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Val
 def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | None:
     """Returns the branch that an answer names, and its rest; None for no branch, or several.
 
-    A branch that is not the first word must be stated as the answer: a quoted word of a judged text
-    must not end a loop.
+    A branch comes first, or behind a label such as `Answer:`. If it does not decide a loop, it may
+    be anywhere: a quoted word of a judged text must not end a loop.
     """
     names = [str(name) for name in items(branches, "choose") if str(name)]
     text = _unwrapped(run.text(answer))
@@ -103,8 +97,8 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
         if is_listed or _TAKEN_BACK.match(bare, end):
             return None
         return name, words if label else words[end:].strip(_AROUND[:-1])
-    is_meant = len({name for name, _, _ in spans}) == 1 and _is_stated(text, spans[0][0])
-    return (spans[0][0], words) if is_meant else None
+    is_meant = len({name for name, _, _ in spans}) == 1 and not _DENIED.search(text)
+    return (spans[0][0], words) if is_meant and not {"done", "continue"} <= set(names) else None
 
 
 def _unwrapped(text: str) -> str:
@@ -125,16 +119,6 @@ def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
     return [
         (folded[m[0].casefold()], m.start(), m.end()) for m in matches if m[0].casefold() in folded
     ]
-
-
-def _is_stated(text: str, name: str) -> bool:
-    """Returns whether a sentence states the name as its answer, and none denies it."""
-    named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-    sentences = [sentence for sentence in _SENTENCE.findall(text) if named.search(sentence)]
-    answer = rf"{named.pattern}{_REASON}|[*_`\"'“‘]{re.escape(name)}[*_`\"'”’]"
-    return not any(map(_HEDGED.search, sentences)) and any(
-        re.search(answer, sentence.strip(), re.IGNORECASE) for sentence in sentences
-    )
 
 
 def _in_json(run: Run, text: str, names: list[str]) -> tuple[str, str] | None:
