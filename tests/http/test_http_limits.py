@@ -220,7 +220,7 @@ SIGNED = {
 def test_no_body_breaks_the_server_with_or_without_a_token(
     shared: Client, caplog: pytest.LogCaptureFixture, method: str, address: str
 ) -> None:
-    path = address.replace("{address:path}", "a").replace("{path:path}", "a")
+    path = address.replace("{at:path}", "a").replace("{path:path}", "a")
     path = path.replace("{", "").replace("}", "")
     token = {"Authorization": f"Bearer {TOKEN}"}
     with httpx2.Client(base_url=shared.address, timeout=PATIENCE_S, trust_env=False) as stranger:

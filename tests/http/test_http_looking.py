@@ -137,8 +137,8 @@ def test_every_step_has_a_record_page_by_page_to_any_depth(shared: Client, polis
     def records(**query: Any) -> list[Any]:
         return list(shared.get(f"/runs/{polished}/records", **query)["records"])
 
-    run, inside = records(), records(address="polish[3]")
-    turns = records(address="polish", depth=1, repetitions="true")
+    run, inside = records(), records(at="polish[3]")
+    turns = records(at="polish", depth=1, repetitions="true")
     whole = shared.get(f"/runs/{polished}/records", depth=5)
     first = shared.get(f"/runs/{polished}/records", depth=5, limit=4)
     rest = records(depth=5, limit=4, after=4)

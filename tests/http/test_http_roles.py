@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.threat(row="T12"), pytest.mark.threat(row="T18")]
 RUN = {"/api/runs", "/api/experiments", "/hooks/{name}", "/api/schedules/{schedule}/run"}
 VERBS = "pause resume cancel stop continue accept approve reject fork"
 STEER = {f"/api/runs/{{run}}/{verb}" for verb in VERBS.split()} | {
-    "/hooks/runs/{run}/{address:path}",
+    "/hooks/runs/{run}/{at:path}",
     "/api/experiments/{name}/stop",
     "/api/schedules/{schedule}/pause",
     "/api/schedules/{schedule}/resume",
@@ -132,7 +132,7 @@ def bearer(token: str) -> dict[str, str]:
 
 def asked(http: httpx2.Client, method: str, address: str, token: str) -> tuple[int, str]:
     """The status and the code of a request for what is not there."""
-    path = address.replace("{run}", "nobody").replace("{address:path}", "a")
+    path = address.replace("{run}", "nobody").replace("{at:path}", "a")
     path = path.replace("{path:path}", "a").replace("{", "").replace("}", "")
     body = {} if method == "GET" else {"json": {"unknown": 1}}
     with http.stream(method, path, headers=bearer(token), **body) as answer:

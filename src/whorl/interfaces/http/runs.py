@@ -91,9 +91,7 @@ class RunItem(Closed):
     target: float | None = Field(description="the score that the loop works towards")
     exit_reason: ShownOrNone
     stopped_by: ShownOrNone
-    mark: Annotated[Mark | None, OrNone] = Field(
-        description="what fell short in a run that succeeded"
-    )
+    mark: Annotated[Mark | None, OrNone] = Field(description="what fell short in a success")
     error: ShownOrNone
     given: str = Field(description="its inputs in a line")
     labels: dict[Shown, Shown]
