@@ -76,7 +76,7 @@ def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whor
         "whorl runs ap": "approve",
         "whorl run pol": "files",
         "whorl server schedule rm --sto": "--store",
-        "whorl help W90": "W900 W901 W902 W903 W904 W905 W906 W902 W908 W909",
+        "whorl help W90": "W900 W901 W902 W903 W904 W905 W906 W908 W909",
     }
 
     assert offered_by_bash(program, *asked) == list(asked.values())

@@ -465,7 +465,9 @@ def _failed(machine: State, key: str, event: Event) -> None:
     else:
         # The next attempt has the same key and cap.
         frame.setdefault("key", frame["address"])
-    if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
+    # The model sees its answer again, with the errors; nothing else is asked for a better result.
+    is_repairable = fault.get("code") == _REPAIRABLE and "answer" in detail
+    if is_repairable and frame.get("repairs", 0) < node.repairs:
         frame["repairs"] = frame.get("repairs", 0) + 1
         frame["repair"] = fault.get("detail")
         frame["attempt"] += 1
