@@ -88,6 +88,17 @@ def test_init_leaves_alone_what_is_there(empty: Path, whorl: Whorl) -> None:
     assert whorl("project", "trust", "--json").json["standing"] != "trusted"
 
 
+def test_new_writes_the_files_of_an_example(empty: Path, whorl: Whorl) -> None:
+    made = whorl("new --example tests mine")
+    assert made.out == "created mine/: polish.test.yaml, polish.yaml\n"
+    assert made.err.endswith("next: cd mine && whorl test\n")
+    whorl("test mine").prints("5 passed")
+    whorl("new --example tests mine").ends(2, "exists")
+    whorl("new --example test").ends(2, "did you mean 'tests'?")
+    whorl("new --example person").prints("letter.yaml, scripted.toml")
+    whorl("--config person/scripted.toml run person/letter.yaml Ada").ends(4, "runs approve")
+
+
 def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -> None:
     plain = whorl("new", "self-refine", "a/b/own.yaml")
     whorl("init")

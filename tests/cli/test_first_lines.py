@@ -116,15 +116,14 @@ def check(whorl: Whorl, rows: list[Row]) -> None:
         new = {row["run"] for row in whorl("ls --json --all").json} - before
         made = next(iter(new), run)
         meant = source if line.startswith("fork") else made
-        words = {"NEW": made, "ID": meant}
         assert done.code == code, f"{line}: {done.out}{done.err}"
         shown = {"out": done.out, "err": done.err}[stream].splitlines()
-        wanted = re.sub("NEW|ID", lambda found: words[found[0]], first)
+        wanted = first.replace("NEW", made).replace("ID", meant)
         assert re.fullmatch(wanted, shown[0]), f"{line}: {shown[0]}"
         advised = [text for text in (done.out + done.err).splitlines() if "next: " in text]
         assert len(advised) == bool(following), f"{line}: {advised}"
         if following:
-            wanted = re.sub("NEW|ID", lambda found: words[found[0]], following)
+            wanted = following.replace("NEW", made).replace("ID", meant)
             last_line = done.err.splitlines()[-1]
             assert re.fullmatch(f"next: whorl {wanted}", last_line), f"{line}: {last_line}"
         text = [each for each in shown if not each.startswith(("error", "next"))]

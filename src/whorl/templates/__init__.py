@@ -50,6 +50,27 @@ TEMPLATES = (
 )
 
 
+# Examples of several files: what each shows, and the command to run in its folder.
+EXAMPLES = {
+    "experiment": (
+        "two variants over 16 products, with grades; no key needed",
+        "whorl --config scripted.toml experiment run describe.experiment.yaml",
+    ),
+    "tests": ("a loop with its tests; no key needed", "whorl test"),
+    "person": (
+        "a person approves or rejects each draft; no key needed",
+        'whorl --config scripted.toml run letter.yaml "Ms Moss"',
+    ),
+}
+
+
+def example_files(name: str) -> dict[str, str]:
+    """Return the files of an example by name, as texts; the name must be one of EXAMPLES."""
+    folder = files(__name__).joinpath("_examples", name)
+    found = sorted(folder.iterdir(), key=lambda each: each.name)
+    return {each.name: each.read_text(encoding="utf-8") for each in found if each.is_file()}
+
+
 def find(name: str) -> Template | None:
     """Return the template of a name, or nothing for an unknown one."""
     return next((template for template in TEMPLATES if template.name == name), None)

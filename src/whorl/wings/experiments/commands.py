@@ -89,13 +89,13 @@ def run_command(
     if as_json:
         print_json(found.document())
     else:
-        *lines, last = words.report_lines(done.report, file, pasted, done.commands)
+        *lines, last = words.report_lines(found, file, pasted, commands)
         is_next = last.startswith("next: ")
         print_lines([*lines, *([] if is_next else [last])])
-        say(*([last] if is_next and not done.paused else []))
-    if done.paused:
-        say(done.paused, f"next: {done.commands.run}{' --json' if as_json else ''}")
-    return PAUSED if done.paused else 0
+        say(*([last] if is_next and not paused else []))
+    if paused:
+        say(paused, f"next: {commands.run}{' --json' if as_json else ''}")
+    return PAUSED if paused else 0
 
 
 @experiment.command()
@@ -176,9 +176,9 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
         fell = gates.fallen(found, variant, before, gates.margin_of(read))
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
-    if done.paused:
-        more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
-        say(done.paused, f"next: {pasted(*same_command('budget'), *more)}")
+    if paused:
+        more = [] if more_usd is None else ["--budget", f"+{more_usd:g}"]
+        say(paused, f"next: {pasted(*same_command('budget'), *more)}")
         return PAUSED
     return _FAILED if is_failure else 0
 

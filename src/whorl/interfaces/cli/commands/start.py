@@ -13,13 +13,13 @@ import click
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.cli.options import json_option, print_json, write_file
-from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say, shortened
 from whorl.interfaces.formatting import table
 from whorl.plugins import load_reference, needed, wings
 from whorl.services.configuration.sources import parsed
 from whorl.services.configuration.trust import CONFIG_NAME, judge, remember
 from whorl.source.paths import find_link
-from whorl.templates import TEMPLATES, find, forms, read, read_first
+from whorl.templates import EXAMPLES, TEMPLATES, example_files, find, forms, read, read_first
 
 if TYPE_CHECKING:
     from whorl.services.files import Editor
@@ -130,6 +130,7 @@ def with_schema_line(text: str, path: Path) -> str:
     type=click.Choice(list(forms())),
     help="The format of FILE. [default: by its ending, or the first]",
 )
+@click.option("--example", metavar="NAME", help="The files of an example; then [FOLDER] alone.")
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @json_option
 def new(
@@ -139,12 +140,13 @@ def new(
     empty: str | None,
     source: str | None,
     form: str | None,
+    example: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a TEMPLATE to FILE, to run it and to change it; or an empty file, or a copy.
+    """Write a TEMPLATE to FILE, to run it and to change it; or an empty file, a copy, an example.
 
-    Without arguments it lists the templates and the empty files.
+    Without arguments it lists templates, examples and empty files.
 
     \b
       whorl new
@@ -153,8 +155,13 @@ def new(
       whorl new code-review review.json
       whorl new --empty native mine.yaml
       whorl new --from polish.yaml
+      whorl new --example experiment
     """
-    if template is None and empty is None and source is None:
+    if example is not None:
+        if file is not None or empty is not None or source is not None:
+            raise UsageError("--example takes one FOLDER", help=f"whorl new --example {example}")
+        _write_example(example, template or example, force=force)
+    elif template is None and empty is None and source is None:
         _list_templates(as_json=as_json)
     elif empty is not None or source is not None:
         if file is not None or (empty is not None and source is not None):
@@ -179,6 +186,7 @@ def _list_templates(*, as_json: bool) -> None:
         print_json([asdict(t) | r | {"forms": names} for t, r in zip(TEMPLATES, rows, strict=True)])
         return
     lines = [(row.name, ", ".join(names), row.description) for row in TEMPLATES]
+    lines += [(f"--example {name}", "folder", words) for name, (words, _) in EXAMPLES.items()]
     lines += [(f"--empty {name}", name, "the smallest file") for name in _editor().dialects()]
     print_lines(table(lines))
 
@@ -186,6 +194,21 @@ def _list_templates(*, as_json: bool) -> None:
 def _editor() -> Editor:
     editor: Editor = needed("editor")
     return editor
+
+
+def _write_example(name: str, folder: str, *, force: bool) -> None:
+    if name not in EXAMPLES:
+        advice = did_you_mean(name, list(EXAMPLES)) or f"known: {', '.join(EXAMPLES)}"
+        raise UsageError(f"there is no example {name!r}", help=advice)
+    texts = example_files(name)
+    existing = [each for each in texts if (Path(folder) / each).exists()]
+    if existing and not force:
+        advice = "name another FOLDER, or overwrite the files with --force"
+        raise UsageError(f"{str(Path(folder) / existing[0])!r} exists", help=advice)
+    for each, text in texts.items():
+        write_file(str(Path(folder) / each), text, advice="name another FOLDER", makes_folder=True)
+    echo(shortened(f"created {folder.rstrip('/')}/: {', '.join(texts)}"))
+    say(f"next: cd {shlex.quote(folder)} && {EXAMPLES[name][1]}")
 
 
 def _write_template(template: str, file: str | None, form: str | None, *, force: bool) -> None:
