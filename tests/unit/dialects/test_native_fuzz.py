@@ -118,7 +118,7 @@ def test_each_field_left_out(path: tuple[Any, ...]) -> None:
         ("whorl: 1\nsteps: {a: {ask: '{% import \"os\" as os %}'}}", "W008"),
         ("whorl: 1\nsteps: {a: {ask: '{% include \"/etc/passwd\" %}'}}", "W008"),
         ("whorl: 1\nsteps: !!python/object/apply:os.system [id]", "W001"),
-        ("whorl: 1\nsteps: {a: {call: ../../etc/passwd}}", "W027"),
+        ("whorl: 1\nsteps: {a: {call: ../../etc/passwd}}", "W016"),
         ("whorl: 1\nsteps: {a: {run: 'echo `{{ 1 }}`'}}", "W021"),
         (
             "whorl: 1\nsteps: {l: {repeat: {until: {score: {pattern: '(a{1000}){1000}'}},"
