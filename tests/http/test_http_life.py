@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -175,3 +176,21 @@ def test_a_server_takes_up_only_the_runs_of_its_own_project(tmp_path: Path) -> N
             for run in runs:
                 client.post(f"/runs/{run}/cancel")
                 client.wait(run, "cancelled")
+
+
+def test_last_is_the_first_row_of_every_list(project: Path, client: Client, spawn: Spawn) -> None:
+    own = client.finish("gated.yaml")["id"]
+
+    async def newer() -> list[str]:
+        session = whorl.Session(config=project / "whorl.toml", store=project / ".whorl")
+        async with session:
+            for key in ("experiment:e:1:2", "try:1"):
+                started = await session.start(whorl.build("x", {"a": {"value": 1}}), key=key)
+                await started.result()
+            return [session.run("last").id, session.runs()[0].id]
+
+    found = [*asyncio.run(newer()), client.get("/runs")["runs"][0]["id"]]
+    for words in (("show", "last", "--json"), ("ls", "--json")):
+        told = json.loads(spawn(*words).communicate(timeout=PATIENCE_S)[0])
+        found.append((told[0] if isinstance(told, list) else told)["run"])
+    assert found == [own] * 5

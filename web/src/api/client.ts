@@ -116,7 +116,7 @@ export function createClient(options: ClientOptions) {
     iteration: (id: string, loop: string, number: number, signal?: AbortSignal) =>
       get<api.IterationDetail>(run(id, `/iterations/${number}`), { at: loop }, signal),
     diff: (id: string, loop: string, { one, other, against }: { one: number; other: number; against?: string | undefined }, signal?: AbortSignal) =>
-      get<api.Diff>(run(id, "/diff"), { at: loop, one, other, with: against }, signal),
+      get<api.Comparison>(run(id, "/diff"), { at: loop, one, other, with: against }, signal),
     matrix: (id: string, loop: string, signal?: AbortSignal) =>
       get<api.Matrix>(run(id, "/matrix"), { at: loop }, signal),
     step: (id: string, at: string, signal?: AbortSignal) =>

@@ -277,7 +277,7 @@ export interface paths {
         };
         /**
          * Show Palette
-         * @description The kinds of steps that can be added to files of a dialect, with their forms.
+         * @description The kinds of steps that can be added to files of a format, with their forms.
          */
         get: operations["show_palette_api_palette_get"];
         put?: never;
@@ -441,26 +441,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/runs/{run}/compare": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Compare
-         * @description Two iterations of a loop side by side, of one run or of two.
-         */
-        get: operations["compare_api_runs__run__compare_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/runs/{run}/continue": {
         parameters: {
             query?: never;
@@ -474,10 +454,30 @@ export interface paths {
          * Continue Run
          * @description Gives a loop more iterations; later steps run again as second attempts.
          *
-         *     A loop that is still going on is given more only with `seen`, so that a button that is pressed
+         *     A loop that is still running is given more only with `seen`, so that a button that is pressed
          *     twice does not double it.
          */
         post: operations["continue_run_api_runs__run__continue_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Diff
+         * @description Two iterations of a loop side by side, of one run or of two.
+         */
+        get: operations["show_diff_api_runs__run__diff_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -651,26 +651,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/runs/{run}/node": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show Node
-         * @description What became of a step, and what it gave in the iteration before.
-         */
-        get: operations["show_node_api_runs__run__node_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/runs/{run}/pause": {
         parameters: {
             query?: never;
@@ -742,7 +722,7 @@ export interface paths {
         put?: never;
         /**
          * Resume
-         * @description Goes on after a pause or a crash; of a failed run, tries again what failed.
+         * @description Resumes a run after a pause or a crash; of a failed run, retries what failed.
          */
         post: operations["resume_api_runs__run__resume_post"];
         delete?: never;
@@ -763,6 +743,26 @@ export interface paths {
          * @description The texts of the version that the run pins.
          */
         get: operations["show_run_source_api_runs__run__source_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/step": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Step
+         * @description What became of a step, and what it gave in the iteration before.
+         */
+        get: operations["show_step_api_runs__run__step_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1027,7 +1027,7 @@ export interface paths {
         };
         /**
          * List Workflows
-         * @description The workflow files of the project, of any dialect.
+         * @description The workflow files of the project, of any format.
          */
         get: operations["list_workflows_api_workflows_get"];
         put?: never;
@@ -1190,7 +1190,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/hooks/runs/{run}/{address}": {
+    "/hooks/runs/{run}/{at}": {
         parameters: {
             query?: never;
             header?: never;
@@ -1203,7 +1203,7 @@ export interface paths {
          * Take Call
          * @description Ends a task that waits for this call; what is sent is its result.
          */
-        post: operations["take_call_hooks_runs__run___address__post"];
+        post: operations["take_call_hooks_runs__run___at__post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1300,10 +1300,10 @@ export interface components {
          * @description Ends a loop with the result of an iteration.
          */
         Accept: {
+            /** At */
+            at?: string | null;
             /** Iteration */
             iteration: number;
-            /** Loop */
-            loop?: string | null;
             /** Seen */
             seen?: number | null;
         };
@@ -1313,10 +1313,10 @@ export interface components {
          */
         Approval: {
             /**
-             * Address
-             * @description the question that is answered, as `gates` of the run names it
+             * At
+             * @description an `address` of `approvals`
              */
-            address: string;
+            at: string;
             /**
              * Feedback
              * @default
@@ -1329,6 +1329,25 @@ export interface components {
              * @description replaces what `show` of the question has; for a loop, the changed results by their names. Without this field nothing is edited.
              */
             value?: unknown;
+        };
+        /**
+         * ApprovalItem
+         * @description What a run asks a person.
+         */
+        ApprovalItem: {
+            /** Address */
+            address: string;
+            /** Message */
+            message: string;
+            /**
+             * Reason
+             * @description what asks: gate, iteration, limit, ...
+             */
+            reason: string;
+            /** Show */
+            show: unknown;
+            /** Waiting Since */
+            waiting_since: number;
         };
         /**
          * AskedLimits
@@ -1351,13 +1370,13 @@ export interface components {
          * @description Another rule for a loop, in the words of the native format; what is left out stays.
          */
         AskedRule: {
-            /** At Most */
-            at_most?: number | components["schemas"]["AskedLimits"] | null;
             /**
-             * Loop
+             * At
              * @default
              */
-            loop: string;
+            at: string;
+            /** At Most */
+            at_most?: number | components["schemas"]["AskedLimits"] | null;
             /** Returns */
             returns?: string | null;
             /**
@@ -1490,31 +1509,14 @@ export interface components {
             variants: string[];
         };
         /**
-         * Comparison
-         * @description Two iterations of a loop side by side, of one run or of two.
-         */
-        Comparison: {
-            /**
-             * Feedback
-             * @description the carried values that the second of them was given
-             */
-            feedback: {
-                [key: string]: unknown;
-            };
-            /** Loop */
-            loop: string;
-            /** Nodes */
-            nodes: components["schemas"]["NodeChange"][];
-            one: components["schemas"]["Side"];
-            other: components["schemas"]["Side"];
-        };
-        /**
          * Continue
          * @description Reopens a loop for more iterations, or every loop that stopped for its budget.
          *
          *     At least one of the amounts is needed.
          */
         Continue: {
+            /** At */
+            at?: string | null;
             /**
              * Budget Usd
              * @description added to the budget
@@ -1527,8 +1529,6 @@ export interface components {
             calls?: number | null;
             /** Iterations */
             iterations?: number | null;
-            /** Loop */
-            loop?: string | null;
             /** Seen */
             seen?: number | null;
             /**
@@ -1565,7 +1565,7 @@ export interface components {
             input_tokens: number;
             /**
              * Model Calls
-             * @description of the calls of a run, those of models and agents
+             * @description calls of models and agents
              */
             model_calls?: number | null;
             /** Name */
@@ -1577,7 +1577,7 @@ export interface components {
             output_tokens: number;
             /**
              * Reserved Usd
-             * @description of the cost of a run, what was reserved for calls in doubt
+             * @description reserved for calls in doubt
              */
             reserved_usd?: number | null;
             /**
@@ -1626,10 +1626,10 @@ export interface components {
          */
         Decision: {
             /**
-             * Address
-             * @description the question that is answered, as `gates` of the run names it
+             * At
+             * @description an `address` of `approvals`
              */
-            address: string;
+            at: string;
             /**
              * Feedback
              * @default
@@ -1670,6 +1670,25 @@ export interface components {
             node?: string | null;
             /** Severity */
             severity: string;
+        };
+        /**
+         * Diff
+         * @description Two iterations of a loop side by side, of one run or of two.
+         */
+        Diff: {
+            /**
+             * Feedback
+             * @description the values carried into the second
+             */
+            feedback: {
+                [key: string]: unknown;
+            };
+            /** Loop */
+            loop: string;
+            one: components["schemas"]["Side"];
+            other: components["schemas"]["Side"];
+            /** Steps */
+            steps: components["schemas"]["StepDiff"][];
         };
         /**
          * Edit
@@ -1951,7 +1970,7 @@ export interface components {
             column?: number | null;
             /**
              * Diagnostics
-             * @description if the request is about a file: all mistakes in it
+             * @description all mistakes in a file
              */
             diagnostics?: components["schemas"]["Diagnostic"][] | null;
             /**
@@ -2011,15 +2030,17 @@ export interface components {
             /**
              * Set
              * @description other inputs, carried values or variables
+             * @default {}
              */
-            set?: {
+            set: {
                 [key: string]: unknown;
             };
             /**
              * Steps
-             * @description other models and prompts, by the path or name of a step
+             * @description changes by the path or name of a step
+             * @default {}
              */
-            steps?: {
+            steps: {
                 [key: string]: components["schemas"]["StepChange"];
             };
         };
@@ -2040,25 +2061,6 @@ export interface components {
         Found: {
             /** Document */
             document: unknown;
-        };
-        /**
-         * GateItem
-         * @description A decision that a run waits for.
-         */
-        GateItem: {
-            /** Address */
-            address: string;
-            /** Message */
-            message: string;
-            /**
-             * Reason
-             * @description what asks: gate, iteration, limit, ...
-             */
-            reason: string;
-            /** Show */
-            show: unknown;
-            /** Waiting Since */
-            waiting_since: number;
         };
         /**
          * GraderItem
@@ -2182,11 +2184,11 @@ export interface components {
             parent: string;
             /** Path */
             path: string;
-            /** @description of a loop whose file draws it with ports; else null */
+            /** @description of a loop that is drawn with ports */
             ports?: components["schemas"]["GraphPorts"] | null;
             /**
              * Settings
-             * @description its prompt, as the file writes it
+             * @description its prompt, as written
              */
             settings?: {
                 [key: string]: string;
@@ -2243,13 +2245,13 @@ export interface components {
          * @description An iteration of a run.
          */
         Iteration: {
+            /**
+             * At
+             * @description its loop, such as `polish`
+             */
+            at: string;
             /** Iteration */
             iteration: number;
-            /**
-             * Loop
-             * @description its address, such as `polish`
-             */
-            loop: string;
             /** Run */
             run: string;
         };
@@ -2355,7 +2357,7 @@ export interface components {
             exit_reason: string | null;
             /**
              * Explored
-             * @description up to which iteration it went on after its end; 0: not at all
+             * @description the last iteration past its end; 0: it was not explored
              */
             explored: number;
             /** Failed Iterations */
@@ -2371,10 +2373,7 @@ export interface components {
             limits: {
                 [key: string]: unknown;
             };
-            /**
-             * Mark
-             * @description set if it ended at a limit or budget before its condition was met
-             */
+            /** Mark */
             mark: ("limit" | "budget") | null;
             /** Path */
             path: string;
@@ -2425,8 +2424,8 @@ export interface components {
             iterations: components["schemas"]["MatrixRow"][];
             /** Loop */
             loop: string;
-            /** Nodes */
-            nodes: string[];
+            /** Steps */
+            steps: string[];
         };
         /**
          * MatrixRow
@@ -2501,7 +2500,7 @@ export interface components {
             copy_of?: string | null;
             /**
              * Empty
-             * @description the dialect of an empty file
+             * @description the format of an empty file
              */
             empty?: string | null;
             /** File */
@@ -2525,8 +2524,9 @@ export interface components {
             /**
              * Labels
              * @description names and values that lists find it by
+             * @default {}
              */
-            labels?: {
+            labels: {
                 [key: string]: string;
             };
             /** Max Iterations */
@@ -2587,30 +2587,6 @@ export interface components {
          * @description A session of the page; it has no fields.
          */
         NewSession: Record<string, never>;
-        /**
-         * NodeChange
-         * @description How much the result of a step differs between two iterations.
-         */
-        NodeChange: {
-            /** Name */
-            name: string;
-            /** Same */
-            same: boolean;
-            /**
-             * Similarity
-             * @description from 0 to 1
-             */
-            similarity: number;
-        };
-        /**
-         * NodeDetail
-         * @description What became of one step.
-         */
-        NodeDetail: {
-            previous: components["schemas"]["Previous"] | null;
-            /** @description its record of the last time that it ran */
-            record: components["schemas"]["RecordItem"];
-        };
         /**
          * Nothing
          * @description An object without fields.
@@ -2730,15 +2706,16 @@ export interface components {
             edit: boolean;
             /**
              * May
-             * @description the operations that it may do on this server
+             * @description the operations that this token may use here
+             * @default []
              */
-            may?: string[];
+            may: string[];
             /** Name */
             name: string;
             provider: components["schemas"]["ProviderItem"];
             /**
              * Role
-             * @description what it may do; each role includes those before it
+             * @description each role includes those before it
              * @default admin
              * @enum {string}
              */
@@ -2828,12 +2805,12 @@ export interface components {
             output: unknown;
             /**
              * Path
-             * @description of the step in its file; `KEY:path` in a workflow that is called
+             * @description of the step in its file; `KEY:path` in a called workflow
              */
             path: string;
             /**
              * Reason
-             * @description why it was skipped: condition, order, halt, branch, around, end, budget; or `tolerated`, where the run went on without a step that failed
+             * @description why it was skipped, or `tolerated` for a failure
              */
             reason: string | null;
             /**
@@ -2932,7 +2909,7 @@ export interface components {
         };
         /**
          * Resume
-         * @description Goes on after a pause or a crash; of a failed run, tries again what failed.
+         * @description Resumes a run after a pause or a crash; of a failed run, retries what failed.
          */
         Resume: {
             /**
@@ -2970,18 +2947,20 @@ export interface components {
          * @description Everything that the page of a run shows first.
          */
         RunDetail: {
+            /** Approvals */
+            approvals: components["schemas"]["ApprovalItem"][];
             /** Budget Usd */
             budget_usd: number | null;
             /** Calls */
             calls: number;
             /**
              * Can
-             * @description the requests that the run accepts now, of those that the token may make
+             * @description the requests that it accepts from this token now
              */
             can: ("pause" | "resume" | "cancel" | "stop" | "continue" | "accept" | "fork" | "approve" | "reject")[];
             /**
              * Changed File
-             * @description a file that has changed since the run began, which keeps what it began with
+             * @description a file that changed since the run began
              */
             changed_file: string | null;
             /**
@@ -3002,13 +2981,13 @@ export interface components {
             dialect: string;
             /**
              * Driver
-             * @description who drives it: this server, another process, nobody
+             * @description which process drives it
              * @enum {string}
              */
             driver: "here" | "elsewhere" | "nobody";
             /**
              * Due
-             * @description when a run that waits goes on by itself
+             * @description when a waiting run resumes by itself
              */
             due: number | null;
             /** Ended At */
@@ -3024,18 +3003,11 @@ export interface components {
             file: string;
             /** Forks */
             forks: string[];
-            /** Gates */
-            gates: components["schemas"]["GateItem"][];
             /**
              * Given
              * @description its inputs in a line
              */
             given: string;
-            /**
-             * Held
-             * @description why no server drives a run that is to go on
-             */
-            held: string | null;
             /** Id */
             id: string;
             /** In Doubt */
@@ -3048,10 +3020,7 @@ export interface components {
             iteration: number;
             /** Iterations Max */
             iterations_max: number;
-            /**
-             * Labels
-             * @description by name; runs of experiments have experiment, case, variant, repeat
-             */
+            /** Labels */
             labels: {
                 [key: string]: string;
             };
@@ -3068,14 +3037,14 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded with a loop that ended at a limit or budget, or with a warning of a text that was cut, left out or not clear
+             * @description what fell short in a success
              */
             mark: ("limit" | "budget" | "warning") | null;
             /** Name */
             name: string;
             /**
              * Origin
-             * @description who started it: server, detached (in the background), terminal, python
+             * @description server, detached, terminal or python
              */
             origin: string | null;
             /**
@@ -3085,12 +3054,12 @@ export interface components {
             parent: string | null;
             /**
              * Position
-             * @description its place among the runs of its workflow that wait for a turn
+             * @description its place in the queue of its workflow
              */
             position?: number | null;
             /**
              * Project
-             * @description where it belongs, if not to this project and configuration
+             * @description set if it belongs to another project
              */
             project?: string | null;
             /**
@@ -3108,7 +3077,7 @@ export interface components {
             scores: (number | null)[];
             /**
              * Seconds
-             * @description how long it has worked, without pauses and waits for people; 0: not known
+             * @description how long it has worked, without pauses; 0: unknown
              */
             seconds: number;
             /** Started At */
@@ -3134,6 +3103,8 @@ export interface components {
             unpriced_calls: number;
             /** Updated At */
             updated_at: number;
+            /** @description set if no server drives the run yet */
+            waiting_for: components["schemas"]["WaitingFor"] | null;
             /** Warnings */
             warnings: string[];
         };
@@ -3157,7 +3128,7 @@ export interface components {
             dialect: string;
             /**
              * Due
-             * @description when a run that waits goes on by itself
+             * @description when a waiting run resumes by itself
              */
             due: number | null;
             /** Error */
@@ -3174,11 +3145,6 @@ export interface components {
              * @description its inputs in a line
              */
             given: string;
-            /**
-             * Held
-             * @description why no server drives a run that is to go on
-             */
-            held: string | null;
             /** Id */
             id: string;
             /** In Doubt */
@@ -3187,10 +3153,7 @@ export interface components {
             iteration: number;
             /** Iterations Max */
             iterations_max: number;
-            /**
-             * Labels
-             * @description by name; runs of experiments have experiment, case, variant, repeat
-             */
+            /** Labels */
             labels: {
                 [key: string]: string;
             };
@@ -3203,14 +3166,14 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded with a loop that ended at a limit or budget, or with a warning of a text that was cut, left out or not clear
+             * @description what fell short in a success
              */
             mark: ("limit" | "budget" | "warning") | null;
             /** Name */
             name: string;
             /**
              * Origin
-             * @description who started it: server, detached (in the background), terminal, python
+             * @description server, detached, terminal or python
              */
             origin: string | null;
             /**
@@ -3220,12 +3183,12 @@ export interface components {
             parent: string | null;
             /**
              * Position
-             * @description its place among the runs of its workflow that wait for a turn
+             * @description its place in the queue of its workflow
              */
             position?: number | null;
             /**
              * Project
-             * @description where it belongs, if not to this project and configuration
+             * @description set if it belongs to another project
              */
             project?: string | null;
             /**
@@ -3242,7 +3205,7 @@ export interface components {
             scores: (number | null)[];
             /**
              * Seconds
-             * @description how long it has worked, without pauses and waits for people; 0: not known
+             * @description how long it has worked, without pauses; 0: unknown
              */
             seconds: number;
             /**
@@ -3266,6 +3229,8 @@ export interface components {
             unpriced_calls: number;
             /** Updated At */
             updated_at: number;
+            /** @description set if no server drives the run yet */
+            waiting_for: components["schemas"]["WaitingFor"] | null;
         };
         /**
          * RunList
@@ -3281,7 +3246,7 @@ export interface components {
             runs: components["schemas"]["RunItem"][];
             /**
              * Total
-             * @description how many runs match; null if that is not known without reading each
+             * @description how many runs match; null: too many to count
              */
             total: number | null;
             /**
@@ -3461,9 +3426,10 @@ export interface components {
             run: string;
             /**
              * Runs
-             * @description all runs, if a trigger starts one for each item
+             * @description all runs, if a trigger starts several
+             * @default []
              */
-            runs?: string[];
+            runs: string[];
             /**
              * Status
              * @description of the run, as lists show it
@@ -3478,11 +3444,32 @@ export interface components {
         StepChange: {
             /** Model */
             model?: string | null;
-            /**
-             * Prompt
-             * @description with placeholders as the file writes them
-             */
+            /** Prompt */
             prompt?: string | null;
+        };
+        /**
+         * StepDetail
+         * @description What became of one step.
+         */
+        StepDetail: {
+            previous: components["schemas"]["Previous"] | null;
+            /** @description its record of the last time that it ran */
+            record: components["schemas"]["RecordItem"];
+        };
+        /**
+         * StepDiff
+         * @description How much the result of a step differs between two iterations.
+         */
+        StepDiff: {
+            /** Name */
+            name: string;
+            /** Same */
+            same: boolean;
+            /**
+             * Similarity
+             * @description from 0 to 1
+             */
+            similarity: number;
         };
         /**
          * StepTrial
@@ -3499,8 +3486,8 @@ export interface components {
          * @description Lets no iteration of a loop begin after the running one.
          */
         Stop: {
-            /** Loop */
-            loop?: string | null;
+            /** At */
+            at?: string | null;
             /** Seen */
             seen?: number | null;
         };
@@ -3528,7 +3515,7 @@ export interface components {
         TemplateList: {
             /**
              * Empty
-             * @description the dialects that have an empty file
+             * @description the formats that have an empty file
              */
             empty: string[];
             /** Templates */
@@ -3676,7 +3663,7 @@ export interface components {
             input_tokens: number;
             /**
              * Model Calls
-             * @description of the calls of a run, those of models and agents
+             * @description calls of models and agents
              */
             model_calls?: number | null;
             /**
@@ -3686,7 +3673,7 @@ export interface components {
             output_tokens: number;
             /**
              * Reserved Usd
-             * @description of the cost of a run, what was reserved for calls in doubt
+             * @description reserved for calls in doubt
              */
             reserved_usd?: number | null;
             /**
@@ -3765,6 +3752,14 @@ export interface components {
             reason: string;
             /** Words */
             words: string;
+        };
+        /**
+         * WaitingFor
+         * @description What a run waits behind, such as its turn or a permission.
+         */
+        WaitingFor: {
+            /** Reason */
+            reason: string;
         };
         /**
          * WorkflowItem
@@ -4227,7 +4222,7 @@ export interface operations {
     list_facts_api_experiments__name__facts_get: {
         parameters: {
             query?: {
-                loop?: string;
+                at?: string;
                 variant?: string;
             };
             header?: never;
@@ -4823,46 +4818,6 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
-    compare_api_runs__run__compare_get: {
-        parameters: {
-            query: {
-                one: number;
-                other: number;
-                loop?: string;
-                /** @description the run that the second one is of, where it is another */
-                with?: string | null;
-            };
-            header?: never;
-            path: {
-                run: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Comparison"];
-                };
-            };
-            400: components["responses"]["Error400"];
-            401: components["responses"]["Error401"];
-            403: components["responses"]["Error403"];
-            404: components["responses"]["Error404"];
-            405: components["responses"]["Error405"];
-            408: components["responses"]["Error408"];
-            409: components["responses"]["Error409"];
-            413: components["responses"]["Error413"];
-            415: components["responses"]["Error415"];
-            421: components["responses"]["Error421"];
-            429: components["responses"]["Error429"];
-            503: components["responses"]["Error503"];
-        };
-    };
     continue_run_api_runs__run__continue_post: {
         parameters: {
             query?: never;
@@ -4885,6 +4840,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_diff_api_runs__run__diff_get: {
+        parameters: {
+            query: {
+                one: number;
+                other: number;
+                /** @description default: the only outermost loop */
+                at?: string;
+                /** @description the run that the second one is of, where it is another */
+                with?: string | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Diff"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -4944,7 +4940,7 @@ export interface operations {
     facts_of_run_api_runs__run__facts_get: {
         parameters: {
             query?: {
-                loop?: string;
+                at?: string;
             };
             header?: never;
             path: {
@@ -5061,7 +5057,8 @@ export interface operations {
     list_iterations_api_runs__run__iterations_get: {
         parameters: {
             query?: {
-                loop?: string;
+                /** @description default: the only outermost loop */
+                at?: string;
                 after?: number;
                 limit?: number;
             };
@@ -5099,7 +5096,8 @@ export interface operations {
     show_iteration_api_runs__run__iterations__number__get: {
         parameters: {
             query?: {
-                loop?: string;
+                /** @description default: the only outermost loop */
+                at?: string;
             };
             header?: never;
             path: {
@@ -5170,7 +5168,8 @@ export interface operations {
     show_matrix_api_runs__run__matrix_get: {
         parameters: {
             query?: {
-                loop?: string;
+                /** @description default: the only outermost loop */
+                at?: string;
             };
             header?: never;
             path: {
@@ -5187,42 +5186,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Matrix"];
-                };
-            };
-            400: components["responses"]["Error400"];
-            401: components["responses"]["Error401"];
-            403: components["responses"]["Error403"];
-            404: components["responses"]["Error404"];
-            405: components["responses"]["Error405"];
-            408: components["responses"]["Error408"];
-            409: components["responses"]["Error409"];
-            413: components["responses"]["Error413"];
-            415: components["responses"]["Error415"];
-            421: components["responses"]["Error421"];
-            429: components["responses"]["Error429"];
-            503: components["responses"]["Error503"];
-        };
-    };
-    show_node_api_runs__run__node_get: {
-        parameters: {
-            query: {
-                address: string;
-            };
-            header?: never;
-            path: {
-                run: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["NodeDetail"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -5280,11 +5243,11 @@ export interface operations {
     list_records_api_runs__run__records_get: {
         parameters: {
             query?: {
-                address?: string;
+                at?: string;
                 depth?: number;
                 /** @description only of items and iterations */
                 repetitions?: boolean;
-                /** @description how many are left out at the start */
+                /** @description how many to leave out at the start */
                 after?: number;
                 limit?: number;
             };
@@ -5413,6 +5376,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SourceItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_step_api_runs__run__step_get: {
+        parameters: {
+            query: {
+                at: string;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepDetail"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -6311,12 +6310,12 @@ export interface operations {
             };
         };
     };
-    take_call_hooks_runs__run___address__post: {
+    take_call_hooks_runs__run___at__post: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                address: string;
+                at: string;
                 run: string;
             };
             cookie?: never;

@@ -346,7 +346,7 @@ class GraphNode(Closed):
     when: str | None = Field(description="a condition under which it runs")
     loop: GraphLoop | None
     ports: GraphPorts | None = Field(None, description="of a loop that is drawn with ports")
-    settings: dict[str, str] = Field({}, description="its prompt, as the file writes it")
+    settings: dict[str, str] = Field(default_factory=dict, description="its prompt, as written")
 
 
 class GraphEdge(Closed):

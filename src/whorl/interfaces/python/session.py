@@ -17,7 +17,7 @@ from whorl.interfaces.python.runs import Opened, Run, cost_of
 from whorl.interfaces.python.values import Workflow, count, dollars, plain_table, text
 from whorl.providers.functions import ProgramTasks, Tasks
 from whorl.providers.registry import Providers
-from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.runtimes.sqlite.listing import UNLISTED, RunFilter
 from whorl.runtimes.start_options import Start
 from whorl.services.files import preflight
 from whorl.services.run_driver import Driving
@@ -170,8 +170,11 @@ class Session:
     def runs(
         self, *, status: Status | None = None, name: str | None = None, limit: int = 100
     ) -> tuple[RunRow, ...]:
-        """The runs of the store, the newest first; of a status, of a workflow's name."""
-        which = RunFilter(status=status, name=name)
+        """The runs of the store, the newest first, which is `last`; without those of experiments.
+
+        `status` and `name`, of the workflow, say which.
+        """
+        which = RunFilter(status=status, name=name, without_key=UNLISTED)
         return tuple(self._opened().store.list_runs(which, count(limit, "limit") or 100))
 
     def cost(self, by: By = "model") -> Costs:

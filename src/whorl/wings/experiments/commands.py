@@ -101,7 +101,7 @@ def run_command(
 @experiment.command()
 @file_argument
 @click.option("--cases", "variant", default="", metavar="VARIANT", help="A row for each case.")
-@click.option("--save", metavar="FILE", help="Keep grades and costs by case for a later gate.")
+@click.option("--save", metavar="FILE", help="Keep grades and costs by case for `experiment gate`.")
 @click.option("--csv", "as_csv", is_flag=True, help="A row for each trial.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="For a pull request.")
 @json_option

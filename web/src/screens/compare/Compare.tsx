@@ -1,6 +1,6 @@
 /** Two iterations of a loop side by side, of one run or of two, and what changed when. */
 import { useId } from "react";
-import type { Client, Diff, LoopItem, Matrix as MatrixItem } from "../../api";
+import type { Client, Comparison, LoopItem, Matrix as MatrixItem } from "../../api";
 import { KEY_LABELS, useKeys } from "../../app/keys";
 import { Empty, ErrorNotice, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
@@ -163,7 +163,7 @@ export function pairOfTwo(numbers: readonly number[], others: readonly number[],
 }
 
 interface PairProps {
-  pair: Diff;
+  pair: Comparison;
   /** The one that is chosen; the pair may still be on its way. */
   other: number;
   numbers: readonly number[];
@@ -203,7 +203,7 @@ function Pair({ pair, other, numbers, query, go }: PairProps) {
   );
 }
 
-function nodeOf(pair: Diff, query: Record<string, string>): string {
+function nodeOf(pair: Comparison, query: Record<string, string>): string {
   const asked = query["node"] ?? "";
   const names = nodeChoices(pair.one.results, pair.other.results);
   return names.includes(asked) ? asked : firstChoice(pair.one.results, pair.other.results);
@@ -213,7 +213,7 @@ function viewOf(query: Record<string, string>): View {
   return VIEWS.find((one) => one === query["view"]) ?? "unified";
 }
 
-function Similarity({ pair, node }: { pair: Diff; node: string }) {
+function Similarity({ pair, node }: { pair: Comparison; node: string }) {
   const step = node in pair.other.results || node in pair.one.results ? node : node.slice(0, node.lastIndexOf("."));
   const change = pair.steps.find((one) => one.name === step);
   if (!change) return null;
@@ -224,7 +224,7 @@ function Similarity({ pair, node }: { pair: Diff; node: string }) {
   );
 }
 
-function Body({ runs, loop, pair, query }: { runs: readonly [string, string]; loop: LoopItem; pair: Diff; query: Record<string, string> }) {
+function Body({ runs, loop, pair, query }: { runs: readonly [string, string]; loop: LoopItem; pair: Comparison; query: Record<string, string> }) {
   const node = nodeOf(pair, query);
   const [id, against] = runs;
   const isOne = id === against;

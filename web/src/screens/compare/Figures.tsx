@@ -1,5 +1,5 @@
 /** Score, cost, tokens and time of two iterations, their verdicts, and what was fed back. */
-import type { CompareSide, Diff } from "../../api";
+import type { CompareSide, Comparison } from "../../api";
 import { Value } from "../../app/Value";
 import { words } from "../../journal";
 import { numberChanges, sideName } from "./choices";
@@ -12,7 +12,7 @@ interface Row {
   format: (value: number, against?: number | null) => string;
 }
 
-export function Figures({ runs, pair }: { runs: readonly [string, string]; pair: Diff }) {
+export function Figures({ runs, pair }: { runs: readonly [string, string]; pair: Comparison }) {
   const { one, other } = pair;
   const names = [one, other].map((side, index) => sideName(side.number, runs, index));
   const rows: Row[] = [

@@ -1,6 +1,6 @@
 /** The two results: their difference, or both as they are. Always text, never HTML. */
 import { useState } from "react";
-import { isValueRef, type Diff } from "../../api";
+import { isValueRef, type Comparison } from "../../api";
 import { useClient } from "../../app/session";
 import { Value } from "../../app/Value";
 import { textOf } from "../../app/values";
@@ -13,7 +13,7 @@ export type View = (typeof VIEWS)[number];
 interface TextsProps {
   /** Whose iterations they are: of one run, or of two. */
   runs: readonly [string, string];
-  pair: Diff;
+  pair: Comparison;
   node: string;
   view: View;
 }

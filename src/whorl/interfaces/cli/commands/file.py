@@ -284,7 +284,7 @@ def import_command(
       whorl file import ~/.ai-studio/data.db flows
 
     The database is only read. What a workflow needs is printed as lines for whorl.toml, which
-    name the variables to set: no key is copied, and no password of a node.
+    name the variables to set: no key is copied, and no password of a step.
     """
     from whorl.services.files.importing import take_over
 

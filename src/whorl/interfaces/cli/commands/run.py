@@ -71,7 +71,7 @@ class _RunCommand(click.Command):
 @options.workflow_option
 @options.step_options
 @click.option("--explore", multiple=True, metavar="LOOP=N",
-              help="Let a loop go on to N iterations past its rule.")  # fmt: skip
+              help="Run N iterations even if the loop's rule stops earlier.")  # fmt: skip
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
               help="A label to find the run by: `whorl ls --label NAME=VALUE`.")  # fmt: skip
 @click.option("--runtime", type=click.Choice(["local", "temporal"]),

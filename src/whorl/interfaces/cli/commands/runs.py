@@ -147,7 +147,7 @@ async def approve(
     sets: tuple[str, ...],
     value: str | None,
 ) -> int:
-    """Say yes to what a RUN asks: open a gate, or take an iteration, as it is or edited.
+    """Approve what a RUN asks, or accept its iteration, as it is or edited.
 
     \b
       whorl runs approve last --feedback "good, but mention the price"
@@ -169,7 +169,7 @@ async def approve(
 @_question_option
 @on_run
 async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
-    """Say no to what a RUN asks: close a gate, or send an iteration back.
+    """Reject what a RUN asks, or send its iteration back.
 
     \b
       whorl runs reject last --feedback "the second paragraph is wrong"
