@@ -356,12 +356,12 @@ def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
         tops.append(bottoms[-1] + GAP_Y)
     paths = []
     for source, target in links:
-        x, row, last = centres[source], levels[source], levels[target]
+        x, first, last = centres[source], levels[source], levels[target]
         # Points come in pairs: a straight piece ends at each odd one, a bend leads to the next.
-        points = [(x, tops[row] + boxes[source].height), (x, bottoms[row])]
-        if last > row + 1:
+        points = [(x, tops[first] + boxes[source].height), (x, bottoms[first])]
+        if last > first + 1:
             right += PASSAGE
-            points += [(right, tops[row + 1]), (right, bottoms[last - 1])]
+            points += [(right, tops[first + 1]), (right, bottoms[last - 1])]
         paths.append((*points, (centres[target], tops[last])))
     corners = [(centres[at] - size.width / 2, tops[levels[at]]) for at, size in enumerate(boxes)]
     size = Size(right, bottoms[-1] if bottoms else 0.0)

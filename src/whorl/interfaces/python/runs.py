@@ -307,8 +307,8 @@ class Run(RunHistory):
 
     async def _answer(self, feedback: str, at: str | None, **answer: Any) -> None:
         words, place = text(feedback, "feedback"), text(at, "at")
-        answered = partial(steering.decided, feedback=words, by="python", **answer)
-        await self._ask(lambda: answered(self._store, self._run, place))
+        answer |= {"feedback": words, "by": "python"}
+        await self._ask(lambda: steering.decided(self._store, self._run, place, **answer))
 
     async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
