@@ -29,22 +29,26 @@ SHOWN = re.compile(
 PUBLIC = [getattr(whorl, name) for name in whorl.__all__ if not name.startswith("_")]
 
 
-def replaced(*, names: bool) -> dict[str, str]:
-    """The names, or the words of texts, that people do not read, with what is in their place."""
+def replaced(place: str) -> dict[str, str]:
+    """The words that `names` or `texts` do not have, with what is in their place."""
     text = (ROOT / "docs" / "reference" / "glossary.md").read_text()
     section = text.partition("## Words that people do not read")[2]
-    rows = re.findall(r"^\| ([^|-][^|]*) \| ([^|]*) \|$", section, re.MULTILINE)[1:]
-    words = [(word, better) for cell, better in rows for word in cell.split(", ")]
-    return {w.strip("`"): better for w, better in words if w.startswith("`") == names}
+    rows = re.findall(r"^\| (`.+`) \| (\w+) \| (.+) \|$", section, re.MULTILINE)
+    return {
+        word.strip("`"): better
+        for words, where, better in rows
+        for word in words.split(", ")
+        if where in (place, "both")
+    }
 
 
-def misused(texts: Iterable[tuple[str, str]], *, names: bool = False) -> list[str]:
-    words = replaced(names=names)
+def misused(place: str, texts: Iterable[tuple[str, str]]) -> list[str]:
+    words = replaced(place)
     pattern = re.compile(rf"(?i)(?<![\w])({'|'.join(words)})s?(?![\w])")
     return [
-        f"{place}: {text[max(0, found.start() - 40) : found.end() + 40]!r}: "
+        f"{where}: {text[max(0, found.start() - 40) : found.end() + 40]!r}: "
         f"write {words[found[1].lower()]}"
-        for place, text in texts
+        for where, text in texts
         for found in pattern.finditer(text)
     ]
 
@@ -87,16 +91,16 @@ def shown_on_the_page() -> Iterator[tuple[str, str]]:
 
 
 def test_the_glossary_has_words_that_people_do_not_read() -> None:
-    assert {"go_on", "gate", "held"} <= replaced(names=True).keys()
-    assert {"go on", "gate"} <= replaced(names=False).keys()
+    assert {"go_on", "gate", "held"} <= replaced("names").keys()
+    assert {"go on", "gate"} <= replaced("texts").keys()
 
 
 def test_public_names_of_python() -> None:
-    assert misused(public_names(), names=True) == []
+    assert misused("names", public_names()) == []
 
 
 def test_routes_and_their_parameters() -> None:
-    assert misused(routes(), names=True) == []
+    assert misused("names", routes()) == []
 
 
 def test_help_texts() -> None:
@@ -105,11 +109,11 @@ def test_help_texts() -> None:
         texts = list(help_texts(group, context, "whorl"))
 
     assert len(texts) > 60
-    assert misused((place, KEPT.sub("", text)) for place, text in texts) == []
+    assert misused("texts", ((where, KEPT.sub("", text)) for where, text in texts)) == []
 
 
 def test_labels_and_texts_of_the_page() -> None:
     texts = list(shown_on_the_page())
 
     assert len(texts) > 300
-    assert misused(texts) == []
+    assert misused("texts", texts) == []
