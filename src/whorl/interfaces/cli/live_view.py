@@ -59,7 +59,7 @@ _LOOKED_AT = 1_000
 # So many rows of a loop and of a list, and so many questions.
 _ITERATIONS_MAX, _ITEMS_MAX, _GATES_MAX = 8, 10, 2
 _SPARKS_MAX = 28
-_BAR = 20
+_BAR = 14
 _HEAD = ("  #", " score", "    Δ", " time", "tokens", "   cost", "verdict")
 # What a budget is called, and how its amounts are written.
 _BUDGETS: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -255,7 +255,7 @@ class Picture:
             text = Text(words, style)
             text.highlight_words("✓", "green")
             text.highlight_words("✗", "red")
-            yield Row(depth + 1, text, style == "yellow")
+            yield Row(depth, text, style == "yellow")
         yield from self._block(self._below(place), depth + 1)
 
     def _items(self, place: Place, depth: int) -> Iterator[Row]:
@@ -404,7 +404,7 @@ class Picture:
         held: Any = state.get("reserved") or {}
         usage: Any = state.get("usage") or {}
         unpriced = int(usage.get("unpriced", 0))
-        cost = f"{dollars(progress.cost_usd)}{' + ?' if unpriced else ''} spent"
+        cost = f"{dollars(progress.cost_usd)}{' + ?' if unpriced else ''}"
         if unpriced and not progress.cost_usd:
             cost = f"cost not known: {plural(unpriced, 'call')} of unknown price"
         spent = {"cost_usd": progress.cost_usd, "tokens": progress.tokens, "calls": progress.calls}

@@ -124,7 +124,7 @@ def final_lines(
     words, color = badge(result["status"], row.mark)
     head = paint(words, color, bold=True)
     took = seconds(worked) if (worked := formatting.worked(row)) else ""
-    mocked = f"mocked by {line(result['mocked'], 200)}" if "mocked" in result else ""
+    mocked = f"mocked by {mock_file(result)}" if "mocked" in result else ""
     yield joined(head, line(row.name, 60), took, usage_words(result["usage"]), f"run {run}", mocked)
     yield from indented(loops_lines(run, result["loops"]))
     if result["paused_by"]:
@@ -148,9 +148,14 @@ def run_line(row: RunRow, result: dict[str, Any]) -> str:
         made = plural(loops[0]["iterations"], "iteration")
         words += f" after {made}" if is_over else f" after {made} of {safe(loops[0]['path'])}"
     took = seconds(worked) if (worked := formatting.worked(row)) else ""
-    mocked = f"mocked by {line(result['mocked'], 200)}" if "mocked" in result else ""
+    mocked = f"mocked by {mock_file(result)}" if "mocked" in result else ""
     parts = filter(None, (words, cost_words(result["usage"]), took, mocked))
     return f"run {row.id} of {line(row.name, 60)}: {', '.join(parts)}"
+
+
+def mock_file(result: dict[str, Any]) -> str:
+    """Returns the file with the answers of a mocked run, without the name of its test."""
+    return line(str(result["mocked"]).partition(": ")[0], 40)
 
 
 def cost_words(usage: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import located, note_start, pasted, print_json, with_help
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
-from whorl.interfaces.cli.summary import loop_words, print_outputs
+from whorl.interfaces.cli.summary import loop_words, mock_file, print_outputs
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
@@ -178,7 +178,7 @@ async def _run(
     providers = Providers(project.settings()) if mocked is None else mocked.providers
     start, about = starts.each[0], []
     if mocked is not None:
-        about = [f"mocked by {safe(mocked.name)}, nothing is sent, nothing is paid for"]
+        about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"]
     else:
         start, note = preflight.permitted(workflow, providers, start)
         if start.refused is not None and detach:

@@ -225,7 +225,7 @@ def _write_template(template: str, file: str | None, form: str | None, *, force:
     if name.endswith("/") or Path(name).is_dir():
         name = f"{name}/{chosen.name}{endings[form]}"
     text = read(chosen.name, form)
-    about, then = f"{chosen.name}: {chosen.description}, {form}", ["run", chosen.example]
+    about, then = f"{chosen.name}, {form}: {chosen.description}", ["run", chosen.example]
     _write(str(Path(name)), text, then, about=about, needs=chosen.needs, force=force)
 
 
@@ -238,6 +238,6 @@ def _write(
         raise UsageError(f"{name!r} exists", help=advice)
     mode, text = "w" if force else "x", with_schema_line(text, Path(name))
     write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
-    echo(f"created {name} ({about})")
+    echo(shortened(f"created {name} ({about})"))
     command = ["file", "edit", name] if then == ["file", "edit"] else [then[0], name, *then[1:]]
     say(*([f"it needs {needs}"] if needs else []), f"next: {shlex.join(['whorl', *command])}")
