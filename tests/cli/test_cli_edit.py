@@ -75,7 +75,7 @@ def test_new_files_are_listed_empty_or_copied(whorl: Whorl, project: Path) -> No
     whorl("new --from e.yaml e-copy.yaml").ends(2)
 
     assert listed.out.startswith("self-refine")
-    assert empty.out == "whorl file edit new.json\n"
+    assert empty.says("next: whorl file edit new.json").out == "created new.json (empty, studio)\n"
     assert whorl("validate", "new.json").code == 0
     assert (project / "e-copy.yaml").read_text() == FILE
     assert "known: native" in whorl("new", "--empty", "orka").err

@@ -53,7 +53,6 @@ help W444 | there is no command, code or function 'W444'
 help W4 | did you mean 'W004'?
 help W04 | did you mean 'W004'?
 help W0044 | did you mean 'W004'?
-help trusted | did you mean W908 (the folder is not trusted)?
 help xyzzy | such as W004
 project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
 new --empty nativ | there is no empty file of the format 'nativ' | known: native
@@ -258,12 +257,12 @@ def test_looking_means_the_newest_run(whorl: Whorl) -> None:
 )
 def test_a_command_that_changes_a_run_says_which_one_first(whorl: Whorl, line: str) -> None:
     run = whorl("run gated.yaml --json").json["run"]
-    named = f"'last' is run {run}, gated"
+    named = f"run {run} (gated, "
 
-    assert whorl(*shlex.split(line), "last").err.splitlines()[0] == named
+    assert whorl(*shlex.split(line), "last").err.startswith(named)
     assert named not in whorl("show last --brief").err
     # Whoever gives the id knows it.
-    assert "is run" not in whorl("resume", run).err
+    assert "(gated, " not in whorl("resume", run).err
 
 
 def test_commands_without_permission_leave_no_run(whorl: Whorl, project: Path) -> None:

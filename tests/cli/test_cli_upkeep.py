@@ -176,7 +176,7 @@ def test_memory(whorl: Whorl, project: Path) -> None:
 
 def test_prune(whorl: Whorl, project: Path) -> None:
     gone = whorl("run polish.yaml x --json").json["run"]
-    whorl("runs rm last").says(f"'last' is run {gone}", "deleted 1 run")
+    whorl("runs rm last").says(f"run {gone} (polish, ", "deleted 1 run")
     whorl("run polish.yaml x")
     whorl("run gated.yaml")
 
@@ -293,7 +293,7 @@ def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: P
     (project / "apart.yaml").write_text(
         "whorl: 1\nsteps: {a: {ask: x}, b: {value: '{{ (a | fromjson).n }}'}}\n"
     )
-    done = whorl("run apart.yaml --dry-run").ends(1, "this says nothing about a run")
+    done = whorl("run apart.yaml --dry-run").ends(1, "the invented answer lacks")
 
     done.says("a run makes at most 4 calls (1 without retries)")
 

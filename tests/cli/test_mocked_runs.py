@@ -52,7 +52,9 @@ def tested(project: Path) -> Path:
 
 
 def test_a_mocked_run_needs_no_model_and_is_marked(whorl: Whorl, tested: Path) -> None:
-    done = whorl("run polish.yaml --mocks").ends(0, "mocked by polish.test.yaml: two drafts")
+    done = whorl("run polish.yaml --mocks").ends(
+        0, "mocked by polish.test.yaml, nothing is sent or paid"
+    )
     assert done.out == "text:\na mocked report\n\ndraft:\ntwo\n"
     assert "after 2 iterations" in done.err
     assert [word for word in ("$", "not known") if word in done.err] == []

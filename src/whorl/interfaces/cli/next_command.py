@@ -127,7 +127,8 @@ def _start_again(store: SqliteStore, run: RunId) -> list[str]:
     words = [file, *(["--workflow", name] if name else [])]
     outer = [loop for loop in store.loops(run) if "[" not in loop.address and loop.iterations]
     if not outer:
-        return ["run", *words]
+        ports = [port for port in workflow_of(store, run).inputs if port.required]
+        return ["run", *words, *(w for port in ports for w in ("-i", f"{port.name}=VALUE"))]
     return ["fork", run, "--at", f"{outer[-1].address}[{outer[-1].iterations}]", "--file", *words]
 
 

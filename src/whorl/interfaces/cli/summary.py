@@ -144,9 +144,8 @@ def run_line(row: RunRow, result: dict[str, Any]) -> str:
     state, color = badge(result["status"], row.mark)
     words = paint(state if row.mark else result["status"], color)
     if len(loops) == 1:
-        is_over = result["status"] in status_words.ENDED
-        made = plural(loops[0]["iterations"], "iteration")
-        words += f" after {made}" if is_over else f" after {made} of {safe(loops[0]['path'])}"
+        made = loops[0]["iterations"]
+        words += f" after {plural(made, 'iteration')}" if made else ""
     took = seconds(worked) if (worked := formatting.worked(row)) else ""
     mocked = f"mocked by {mock_file(result)}" if "mocked" in result else ""
     parts = filter(None, (words, cost_words(result["usage"]), took, mocked))
