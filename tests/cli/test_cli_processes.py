@@ -91,7 +91,7 @@ def test_the_first_signal_lets_calls_end(whorl: Whorl, spawn: Spawn, project: Pa
         _, err = process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == 5
-    assert "stopping: 1 call under way may end within 20 s; Ctrl-C again stops at once" in err
+    assert "stopping: 1 open call may finish within 20 s; Ctrl-C again stops at once" in err
     done = whorl("resume", "last", "--json")
     assert (done.code, done.json["usage"]["in_doubt"]) == (0, 0)
     events = [json.loads(line) for line in whorl("watch", "last", "--events").out.splitlines()]
@@ -127,7 +127,7 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
     assert "uses the task 'mine', which is not known" in ends[2][1]
     again = whorl("resume", "--all").out
     assert "⏸ interrupted" in again
-    assert "task.yaml has changed since this run began; it goes on with the version" in again
+    assert "task.yaml has changed since this run began; the run keeps the version" in again
     assert whorl("resume").code == whorl("resume", "last", "--all").code == 2
     for words in (("resume",), ("continue", "--iterations", "1"), ("resume", "--budget", "+1")):
         alone = whorl(words[0], "last", *words[1:])
@@ -163,7 +163,7 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
         with spawn("watch", "last") as watcher:
             assert whorl("show", "--brief", "--json").json["status"] == "running"
             whorl("fork last --at l[99]").ends(2)
-            whorl("runs pause last").prints("is paused; go on with `whorl resume")
+            whorl("runs pause last").prints("is paused").says("next: whorl resume")
             _, told = owner.communicate(timeout=PATIENCE_S)
             _, seen = watcher.communicate(timeout=PATIENCE_S)
 

@@ -55,7 +55,7 @@ def test_a_backup_is_restored(whorl: Whorl, spawn: Spawn, project: Path, tmp_pat
     assert aside.exists()
     rows = {row["run"]: row["status"] for row in whorl("ls", "--json").json}
     assert rows == {done: "succeeded", slow: "paused"}
-    assert "what it has done since is not known" in whorl("show", "--brief", slow).out
+    assert "calls after the backup are unknown" in whorl("show", "--brief", slow).out
     assert whorl("project", "doctor").code == 0
     result = whorl("resume", slow, "--json").json
     assert result["status"] == "succeeded"

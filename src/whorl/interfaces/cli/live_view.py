@@ -420,6 +420,9 @@ class Picture:
             left = max(0.0, limit - spent[name] - reserved)
             about = f"{written(reserved)} reserved" if reserved else ""
             words = (f"{written(spent[name])} spent", about, f"{written(left)} left of {whole}")
+            if not progress.calls and not reserved:
+                # What the first call costs may not be known.
+                words = (f"nothing spent yet of {whole}", "", "")
             share = min(1.0, spent[name] / limit)
             bar = f"{'█' * round(share * _BAR):░<{_BAR}}"
             style = "red" if share >= 0.8 else "magenta"

@@ -34,7 +34,7 @@ from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.folding import fold, look_on
+from whorl.runtimes.journal.folding import check_key, fold, look_on
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
@@ -238,6 +238,7 @@ class RunSession:
         `words` say what it does, before the run continues.
         """
         if self.store.run(run).status != "running":
+            check_key(self.store, run)
             with objections(run):
                 raise_objection(objection(fold(self.store, run).machine, event))
         say(f"run {run}: {words}")
