@@ -547,10 +547,10 @@ def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnosti
     for value in (*templates_in(root.get("inputs")), *chain(*map(_texts_of, graders))):
         with suppress(LanguageError):
             uses = [use for use in free_names(expression_of(value.text)) if use.name == "case"]
-            for name in dict.fromkeys(use.path[0] for use in uses if use.path):
-                if isinstance(name, str) and name not in columns:
-                    advice = did_you_mean(name, columns) or f"there is {', '.join(columns)}"
-                    words = f"'case' has no {name!r}"
+            for member in dict.fromkeys(use.path[0] for use in uses if use.path):
+                if isinstance(member, str) and member not in columns:
+                    advice = did_you_mean(member, columns) or f"there is {', '.join(columns)}"
+                    words = f"'case' has no {member!r}"
                     yield Diagnostic("W005", words, value.span, "unknown name", advice)
 
 
