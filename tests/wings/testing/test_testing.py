@@ -72,7 +72,7 @@ def test_the_key_that_says_most_counts(place: Path) -> None:
     ("mock", "words"),
     [
         ({"wriet": "x"}, "'wriet' is not a step of workflow 'tested'|did you mean 'write'"),
-        ({"review[2]": NO}, "'review[2]' is not a step of|did you mean 'review'"),
+        ({"review[2]": NO}, "'review[2]' is not a step of|steps: polish, write, review"),
         ({"polish[2]/reveiw": NO}, "is not a step|did you mean 'review'"),
         ({"review": {"output": 1}}, "has no field 'output'|did you mean 'outputs'"),
         ({"review": {"status": "succeded"}}, "no status 'succeded'|did you mean 'succeeded'"),
