@@ -135,7 +135,6 @@ def test_what_if_of_one_run_is_checked_by_a_replay() -> None:
         "exact": True,
         "why": "",
         "code": "",
-        "iteration": 3,
         "iterations": 3,
         "returned": 3,
         "exit_reason": "condition_met",
