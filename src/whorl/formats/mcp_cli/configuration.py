@@ -121,8 +121,14 @@ def _add(reading: _Reading, path: str, kind: str) -> None:
         _refuse(path, f"a {kind} lacks {key!r}", "workflows use this name")
     if interface:
         _set_provider(reading, path, name, str(written.get("interface_type") or ""), config)
-    else:
-        _set_server(reading, path, name, config)
+        return
+    command = config.get("command")
+    if not isinstance(command, str) or not command:
+        _refuse(path, f"server {name!r} lacks its 'command'", "name the program of the MCP server")
+    server: Table = {"command": [command, *map(str, _items(config.get("args")))]}
+    if env := {key: _variable_or_text(text) for key, text in _table(config.get("env")).items()}:
+        server["env"] = env
+    reading.servers[name] = server
 
 
 def _set_provider(reading: _Reading, path: str, name: str, kind: str, config: Table) -> None:
@@ -156,17 +162,6 @@ def _variable_or_text(value: object) -> str:
     text = value if isinstance(value, str) else ""
     named = _VARIABLE.fullmatch(text.strip())
     return f"env:{named[1] or named[2]}" if named else text
-
-
-def _set_server(reading: _Reading, path: str, name: str, config: Table) -> None:
-    command = config.get("command")
-    if not isinstance(command, str) or not command:
-        _refuse(path, f"server {name!r} lacks its 'command'", "name the program of the MCP server")
-    server: Table = {"command": [command, *map(str, _items(config.get("args")))]}
-    env = {key: _variable_or_text(text) for key, text in _table(config.get("env")).items()}
-    if env:
-        server["env"] = env
-    reading.servers[name] = server
 
 
 def _defaults(reading: _Reading, settings: Table) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural
@@ -44,7 +45,7 @@ def left_over(run: Run, places: Value) -> dict[str, Value] | None:
     """Returns a warning about variables that are not set and were sent as written, or None."""
     listed = places if isinstance(places, dict) else {}
     names = ", ".join(written for written, is_set in listed.items() if not is_set)
-    message = f"{names} is not set: it was sent as it stands"
+    message = f"{names} is not set, so it was sent as it is written"
     return {"code": "W023", "message": message} if names else None
 
 
@@ -106,8 +107,9 @@ def _parsed(run: Run, source: Value) -> list[Value]:
     run.limit_text(len(written), "items_in")
     content = code(run, written, "json").strip()
     for array in (written, content):
-        if (items := _array(run, array)) is not None:
-            return items
+        with suppress(EvaluationError):
+            if array.startswith("[") and isinstance(items := from_json(run, array), list):
+                return items
     lines = [line.strip() for line in content.splitlines() if line.strip()]
     run.check_items(len(lines), "items_in")
     try:
@@ -115,24 +117,15 @@ def _parsed(run: Run, source: Value) -> list[Value]:
     except EvaluationError:
         is_json = content != written and content[:1] in ("[", "{")
         if not is_json and (content == written or written.count("```") <= 2):
-            return list(lines)
-        problem = "several code fences"
-        if is_json:
-            problem = "a JSON code fence that is neither a JSON array nor JSON lines"
+            return [*lines]
+        problem = "a JSON code fence that is neither a JSON array nor JSON lines"
+        problem = problem if is_json else "several code fences"
         raise EvaluationError(f"the items are in {problem}", help=_ONE_LIST) from None
 
 
-def _array(run: Run, written: str) -> list[Value] | None:
-    try:
-        parsed = from_json(run, written) if written.startswith("[") else None
-    except EvaluationError:
-        return None
-    return parsed if isinstance(parsed, list) else None
-
-
-def item_input(run: Run, given: Value, item: Value) -> str:
+def item_input(run: Run, given: dict[str, Value], item: Value) -> str:
     """Returns the input of a workflow for one item: a JSON object that holds it as `item`."""
-    return run.json_text((given if isinstance(given, dict) else {}) | {"item": item})
+    return run.json_text(given | {"item": item})
 
 
 def each_result(run: Run, results: Value) -> dict[str, Value]:
@@ -193,14 +186,16 @@ def _vote_of(answer: str) -> str:
     return " ".join(upper.split())
 
 
-def _entry(call: Any) -> FunctionEntry:
-    """Returns the entry of a function: its own name, and its parameters after the run."""
-    parameters = call.__code__.co_varnames[1 : call.__code__.co_argcount]
-    borrows = call in (variable, required, main_output, joined)
-    name = call.__name__
-    return FunctionEntry("function", "workflow", name, call, "", parameters, borrows=borrows)
-
-
-_TEXTS = (variable, required, left_over, is_true, main_output, joined)
-_LOOPS = (loop_state, items_in, item_input, each_result, merged, vote)
-LIBRARY = Library(functions=tuple(map(_entry, (*_TEXTS, *_LOOPS))))
+_BORROWING: tuple[Any, ...] = (variable, required, main_output, joined)
+_COMPUTING = (left_over, is_true, loop_state, items_in, item_input, each_result, merged, vote)
+# Functions by the names that they and their parameters have, the run aside.
+LIBRARY = Library(
+    functions=tuple(
+        FunctionEntry(
+            *("function", "workflow", call.__name__, call, ""),
+            call.__code__.co_varnames[1 : call.__code__.co_argcount],
+            borrows=call in _BORROWING,
+        )
+        for call in (*_BORROWING, *_COMPUTING)
+    )
+)

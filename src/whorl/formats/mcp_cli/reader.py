@@ -73,7 +73,8 @@ class McpCliReader:
 
 def _read_workflow(context: FileContext) -> ir.Workflow:
     items = _named_once(context, _read_items(context))
-    env = context.root.get("env")
+    written = context.root.get("env")
+    env = written if isinstance(written, Mapping) else None
     known = variables.collect_variables(items, env)
     settings = context.root.get("execution")
     fields = settings if isinstance(settings, Mapping) else Mapping((), context.root.span)
@@ -96,6 +97,9 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         ir.Port(name, required=port.required, default=None if port.required else port.written)
         for name, port in known.inputs.items()
     ]
+    # The `env` of a file overrides the caller's.
+    pairs = [f"{quoted(e.name)}: {quoted(text_of(e.value))}" for e in env or ()]
+    merged = ir.Expression("jinja", f"merged(env, {{{', '.join(pairs)}}})", LIBRARY)
     last = known.find(items[-1].name, variables.View()) if items else None
     result = ir.Expression("jinja", last[0], LIBRARY) if last else None
     return ir.Workflow(
@@ -106,17 +110,11 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         open_inputs=True,
         body=file.block(nodes),
         outputs=(("output", result),) if result else (),
-        variables=_env(env) if isinstance(env, Mapping) and env else (),
+        variables=(("env", merged),) if pairs else (),
         workflows=tuple(context.workflows.items()),
         dialect=McpCliReader.name,
         words=VOCABULARY,
     )
-
-
-def _env(env: Mapping) -> tuple[tuple[str, ir.Value], ...]:
-    """Returns the `env` of a file, which overrides the caller's."""
-    pairs = ", ".join(f"{quoted(e.name)}: {quoted(text_of(e.value))}" for e in env)
-    return (("env", ir.Expression("jinja", f"merged(env, {{{pairs}}})", LIBRARY)),)
 
 
 def _read_items(context: FileContext) -> list[Item]:
@@ -211,8 +209,7 @@ def _look_back(file: ParsedFile, items: list[Item], item: Item) -> None:
     loops = [other for other in items if other.loop is not None and other is not item]
     earlier = items[: items.index(item)]
     candidates = [loop for loop in loops if loop.name in waits]
-    candidates = candidates or [loop for loop in loops if loop in earlier]
-    if candidates:
+    if candidates := candidates or [loop for loop in loops if loop in earlier]:
         file.loop_before[item.name] = candidates[-1]
         waits.add(candidates[-1].name)
 
@@ -355,9 +352,9 @@ def check_structure(context: FileContext) -> None:
     schema = context.root.get("$schema")
     if schema is None:
         message, span = "the workflow lacks the field '$schema'", context.root.span
-        advice = 'add $schema: "workflow/v2.0", which says what the file is'
+        advice = 'add $schema: "workflow/v2.0"'
         context.warn("W006", message, span, label="'$schema' is missing", help=advice)
-    if schema is not None and text_of(schema) != "workflow/v2.0":
+    elif text_of(schema) != "workflow/v2.0":
         message = f"'$schema' must be 'workflow/v2.0', not {shown(schema)}"
         advice = 'write $schema: "workflow/v2.0" and check the fields'
         context.report("W007", message, schema.span, label="another version", help=advice)

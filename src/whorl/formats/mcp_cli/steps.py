@@ -204,8 +204,7 @@ def _first(
 
 
 def _model_in(fields: Mapping) -> dict[str, Json]:
-    names = {name: text_of(fields.get(name)) for name in ("provider", "model")}
-    return {name: value for name, value in names.items() if value}
+    return {name: text for name in ("provider", "model") if (text := text_of(fields.get(name)))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +402,9 @@ def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
     accumulates = bool(mentioned or text_of(fields.get("accumulate")))
     action: Any = text_of(fields.get("on_failure")) or "halt"
     iterations = whole_of(fields.get("max_iterations")) or 1
+    # Outputs for `loop.history` are kept only if a text reads it.
+    called_texts = called.reading.sources.values() if called is not None else ()
+    keeps = any("loop.history" in text for text in (file.context.document.text, *called_texts))
     # Without `with`, the first iteration reads the caller's input, a later one the last output.
     flow = "input if loop.iteration == '1' else loop.output"
     return ir.Loop(
@@ -423,8 +425,7 @@ def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
         on_iteration_failure=ir.IterationFailure(action, *_retries(fields)),
         facts=((NUMBER, "number"), (PREVIOUS, "previous"), (HISTORY, "history")),
         bind=(("loop", ir.Expression("jinja", "loop_state()", LIBRARY)),),
-        # Outputs for `loop.history` are kept only if a text reads it.
-        history_keep=min(iterations, HISTORY_KEEP) if _reads_history(file.context, called) else 0,
+        history_keep=min(iterations, HISTORY_KEEP) if keeps else 0,
         collect=(ir.Collect("accumulator", "all", _OUTPUT),) if accumulates else (),
         shape=ir.Fields((*_SHAPE, _ACCUMULATED) if accumulates else _SHAPE),
         **read_shared(file, item),
@@ -439,12 +440,6 @@ def _retries(fields: Mapping) -> tuple[()] | tuple[int, float]:
     return times, duration_of(fields.get("retry_delay")) or 0.0
 
 
-def _reads_history(context: FileContext, called: Called | None) -> bool:
-    """Returns whether the file or a workflow that it calls mentions `loop.history`."""
-    sources = called.reading.sources.values() if called is not None else ()
-    return any("loop.history" in source for source in (context.document.text, *sources))
-
-
 def _iteration(called: Called | None, inputs: ir.Fields, retry: ir.Retry | None = None) -> ir.Block:
     return ir.Block((_call(called, inputs, name="output", unnamed=True, retry=retry),))
 
@@ -457,13 +452,11 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
         file.context.report("W006", message, span, label="'until' is missing", help=advice)
         return None
     for place in placeholders(until, PLACE):
-        span = until.locate(place.offset - 2, len(place.name) + 4)
         if place.name in ("output", "loop.output"):
-            message = f"'until' of {item.words} holds the output itself, so the judge finds the "
-            message += "answer in the question"
+            span = until.locate(place.offset - 2, len(place.name) + 4)
+            message = f"'until' of {item.words} holds the output itself: the judge reads it anyway"
             advice = 'describe what the output should say: until: "The output says PASS"'
-            label = "the output is judged anyway"
-            file.context.warn("W023", message, span, label=label, help=advice)
+            file.context.warn("W023", message, span, label="judged anyway", help=advice)
     judge = ir.Judge(
         question=file.texts.read(until, View(item, inside=item, judged=True), strict=True),
         subject=_OUTPUT,
@@ -502,9 +495,8 @@ def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called 
     if retries := _retries(fields):
         times, delay = retries
         retry = ir.Retry(times, wait_s=delay, backoff=1.0, wait_max_s=delay, on=("*",))
-    items = _items(file, item, fields)
     return ir.ForEach(
-        items=items,
+        items=_items(file, item, fields),
         body=_iteration(called, call_inputs(file, item, called, fields.get("with")), retry),
         item_name="loop",
         concurrency=workers if is_true(fields.get("parallel")) else 1,
@@ -524,10 +516,8 @@ def _items(file: ParsedFile, item: Item, fields: Mapping) -> ir.Value:
         file.context.report("W006", message, item.key.span, label="'items' is missing", help=advice)
     if not isinstance(value, Scalar):
         return ir.Constant([])
-    if value.text.startswith(_FILE):
-        source = _source_of_file(file, value)
-    else:
-        source = file.texts.source(value, file.view(item))
+    is_file, view = value.text.startswith(_FILE), file.view(item)
+    source = _source_of_file(file, value) if is_file else file.texts.source(value, view)
     if source is None:
         return ir.Constant([])
     most = whole_of(fields.get("max_iterations")) or 1

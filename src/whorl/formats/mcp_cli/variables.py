@@ -213,13 +213,12 @@ def spelled(name: str) -> str:
     return name if is_plain else f"variable({quoted(name)})"
 
 
-def collect_variables(items: list[Item], env: object) -> Variables:
+def collect_variables(items: list[Item], env: Mapping | None) -> Variables:
     """Collects the variables of a file, before its texts are read."""
     by_name = {item.name: item for item in items}
     named = ((name, item) for item in reversed(items) for name in item.accumulators)
     accumulators = {name: item for name, item in named if name not in by_name}
-    names = [entry.name for entry in env] if isinstance(env, Mapping) else []
-    return Variables(by_name, accumulators, frozenset(names))
+    return Variables(by_name, accumulators, frozenset(entry.name for entry in env or ()))
 
 
 def _of_loop(rest: str, view: View) -> tuple[str, bool] | None:
@@ -270,7 +269,7 @@ class Texts:
         for place in places_in(value):
             reference = self.variables.find(place.name, view)
             if reference is None:
-                # An input that is not given is what stands for it.
+                # The value of an input that is not given is its own text.
                 given = f"{spelled(place.name)} != {quoted(place.written)}"
                 pairs[place.written] = given if place.name in self.variables.inputs else "false"
             elif not reference[1]:
@@ -282,7 +281,7 @@ class Texts:
         """Returns all of `with` as one text: a line `key: value` for each."""
         parts: list[str] = []
         for number, entry in enumerate(arguments):
-            parts.append(_literal(f"{chr(10) if number else ''}{entry.name}: "))
+            parts.append(_template_part((f"{chr(10) if number else ''}{entry.name}: ", False)))
             scalar = entry.value
             if not isinstance(scalar, Scalar):
                 written = json.dumps(plain(entry.value), ensure_ascii=False)
@@ -401,13 +400,9 @@ def _is_comparison(text: str) -> bool:
     return text.strip().startswith("${{") and bool(words)
 
 
-def _literal(text: str) -> str:
-    """Returns literal text for a template; its special characters are quoted."""
-    if any(mark in text for mark in ("{{", "{%", "{#")) or text.endswith("{") or "\r" in text:
-        return f"{{{{ {quoted(text)} }}}}"
-    return text
-
-
 def _template_part(part: tuple[str, bool]) -> str:
+    """Returns a source or a literal for a template; special characters are quoted."""
     text, is_source = part
-    return f"{{{{ {text} }}}}" if is_source else _literal(text)
+    is_special = any(mark in text for mark in ("{{", "{%", "{#", "\r")) or text.endswith("{")
+    source = text if is_source else quoted(text)
+    return f"{{{{ {source} }}}}" if is_source or is_special else text
