@@ -37,7 +37,7 @@ SCOPE = MappingScope(
         ("@nthIndexOf('a', 'a', 0)", "the occurrence counts from 1"),
         ("@dataUri(null)", "to not be null"),
         ("@dataUriToBinary('data:text/plain;charset=nope,abc')", "'nope' is not supported"),
-        ("@xml('<a:r/>')", "'a' is an undeclared prefix"),
+        ("@xml('<a:r/>')", "unbound prefix"),
         ("@chunk('abc', 0)", "to be a positive integer"),
         ("@contains(1, 1)", "to be an object, an array or a string"),
         ("@union(createArray(1), json('{}'))", "expects parameters of same type"),

@@ -10,7 +10,7 @@ from loom_project import run_in
 from loom_runs import flow, read
 
 from whorl import ir
-from whorl.dialects import ProjectFiles, read_workflow
+from whorl.dialects import read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def told_of(file: Any) -> list[Diagnostic]:
     [
         # A field that does nothing is a warning, a misspelt one an error with the nearest one.
         ({"limits": {"count": 3}, "limit": {"count": 3}}, "warning", "did you mean 'limit'?"),
-        ({"retry": {"type": "fixed", "colour": "red"}}, "warning", "known: type, count, interval"),
+        ({"retry": {"type": "fixed", "colour": "red"}}, "warning", "it has type, count, interval"),
         ({"operationOptions": "FailWhenLimitReached"}, "warning",
          "did you mean 'FailWhenLimitsReached'?"),
         ({"limits": {"count": 3}}, "error", "did you mean 'limit'?"),
@@ -103,18 +103,6 @@ def test_parameters_stand_in_a_file_beside_the_definition(tmp_path: Path) -> Non
     (tmp_path / "parameters.json").write_text(json.dumps(VALUES))
     assert output(Colour="red") == "beside own red"
     assert output(a="given", Colour="red") == "given own red"
-
-
-def test_limits_of_the_host_are_warned_about(tmp_path: Path) -> None:
-    host = {"extensions": {"workflow": {"settings": {"Runtime.Backend.FlowRunTimeout": "1"}}}}
-    (tmp_path / "host.json").write_text(json.dumps(host))
-    path = tmp_path / "workflow.json"
-    path.write_text(
-        json.dumps({"definition": {"actions": {"A": {"type": "Compose", "inputs": 1}}}})
-    )
-    reading = read_workflow(path.read_text(), str(path), ProjectFiles(str(tmp_path)))
-
-    assert ["FlowRunTimeout" in warning.message for warning in reading.warnings] == [True]
 
 
 def test_a_part_of_a_definition_may_refer_to_the_rest_of_it() -> None:

@@ -66,7 +66,6 @@ def template(*resources: Any, **fields: Any) -> dict[str, Any]:
         ("[if(parameters('on'), 'yes', reference('x').y)]", "yes"),
         ("[format('{0}-{1} {{x}}', parameters('n'), 'a')]", "3-a {x}"),
         ("[concat(createArray(1), variables('settings').list)]", [1, 1, 3]),
-        ("[equals(uniqueString('a'), uniqueString('b'))]", False),
         ("[length(variables('settings'))]", 2),
         ("[uri('https://a.example/b/', 'c')]", "https://a.example/b/c"),
         ("[concat('@{add(', parameters('n'), ', int(''1''))}')]", "4"),

@@ -98,7 +98,6 @@ def test_what_does_not_fit_starts_nothing(trigger: dict[str, Any], body: Any, wo
         {"splitOn": "orders"},
         {"conditions": [{"dependsOn": "x"}]},
         {"runtimeConfiguration": {"concurrency": {"runs": "@parameters('n')"}}},
-        {"operationOptions": "Sometimes"},
         {"splitOn": "@triggerBdy()"},
         {"type": "Recurrence", "recurrence": {"interval": 1}},
         {"type": "SlidingWindow", "recurrence": {"frequency": "Day", "schedule": {"hours": [1]}}},

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import number_of, text_of, texts_of, unknown_fields, whole_of
+from whorl.dialects.reading.fields import number_of, text_of, texts_of, whole_of
 from whorl.errors import did_you_mean
 from whorl.formats.loom import forms
 from whorl.formats.loom.forms import LoomContext, find, find_mapping, has_expression, text_at
@@ -97,7 +97,7 @@ def _run_after(
         elif "succeeded" not in statuses:
             # A run begins when its trigger has succeeded.
             message = f"{name!r} never runs: it waits for a failure of the trigger {entry.name!r}"
-            label, advice = "has always succeeded", "write Succeeded, or leave it out"
+            label, advice = "has always succeeded", "write Succeeded, or remove it"
             context.report("W005", message, span, label=label, help=advice)
     return tuple(waits)
 
@@ -170,6 +170,11 @@ class Action:
         return f"{around}/{self.name}" if around else self.name
 
     @property
+    def inside(self) -> Location:
+        """Returns the location of the actions in this one."""
+        return replace(self.location, path=self.path, is_parallel=False)
+
+    @property
     def options(self) -> set[str]:
         """Returns the options of the action, `operationOptions`, in lower case."""
         written = text_at(self.fields, "operationOptions")
@@ -232,13 +237,18 @@ class Action:
     def check(self) -> None:
         """Reports misspelt fields, and warns about fields and options that have no effect."""
         names = (*forms.COMMON, *forms.FIELDS.get(self.type, ()))
-        self._check_fields(self.fields, names, repr(self.name))
+        self.context.check_spelling(self.fields, names, repr(self.name), warns=True)
         for name, names in forms.PART_FIELDS.items():
             for part in (find_mapping(self.fields, name), find_mapping(self.inputs, name)):
                 if part is not None and not (name == "delay" and "count" in part):
-                    self._check_fields(part, names, f"{name} of {self.name!r}")
+                    owner = f"{name} of {self.name!r}"
+                    self.context.check_spelling(part, names, owner, warns=True)
         self.check_needed()
         self._check_objects()
+        self.check_options()
+
+    def check_options(self) -> None:
+        """Warns about unknown words of `operationOptions`."""
         place = find(self.fields, "operationOptions") or self.fields
         for word in sorted(self.options - {option.lower() for option in forms.OPTIONS}):
             message = f"{self.name!r} has the unknown option {word!r}"
@@ -257,7 +267,9 @@ class Action:
     def _check_objects(self) -> None:
         """Reports misspelt fields of objects that accept any other field."""
         check = self.context.check_spelling
-        check(self.inputs, forms.INPUT_FIELDS.get(self.type, ()), f"inputs of {self.name!r}")
+        names = forms.FIELDS.get(self.type)
+        if names is not None and self.type not in forms.OPEN:
+            check(self.inputs, (*names, "retry", "retryPolicy"), f"inputs of {self.name!r}")
         parts = {
             "runtimeConfiguration": self.configuration(),
             "concurrency": self.configuration("concurrency"),
@@ -269,15 +281,6 @@ class Action:
         items = self.setting(f"{noun}s") if noun else None
         for item in items if isinstance(items, Sequence) else ():
             check(item, forms.OBJECT_FIELDS[noun], f"a {noun} of {self.name!r}")
-
-    def _check_fields(self, holder: Mapping, names: tuple[str, ...], where: str) -> None:
-        self.context.check_spelling(holder, names, where)
-        entries = (entry for entry in holder if entry.name[:1] not in "$@")
-        for entry, near in unknown_fields(entries, names, ignore_case=True):
-            if not near:
-                message = f"{where} has the field {entry.name!r}, which has no effect there"
-                advice, span = f"known: {', '.join(names[:12])}", entry.key.span
-                self.context.warn("W004", message, span, label="unknown field", help=advice)
 
 
 def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential") -> ir.Retry:
@@ -293,9 +296,14 @@ def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential"
     # The usual least wait of the seed shortens no interval; one that is written raises it.
     least = seconds(min(1.0, wait) if lenient else 5.0, "minimumInterval")
     codes = texts_of(find(policy, "on" if lenient else "httpStatusCodes"))
+    written = find(policy, "count")
+    times = (3 if lenient else 4) if written is None else whole_of(written)
+    if times is None or not 0 <= times <= 1_000:
+        message, times = "the count of a retry must be a whole number up to 1000", 0
+        context.report("W007", message, policy.span, label="no count")
     retry = replace(
         AZURE_RETRY,
-        times=_count(context, policy, 3 if lenient else 4),
+        times=times,
         wait_s=wait,
         wait_min_s=least,
         wait_max_s=seconds(60.0 if lenient else 86_400.0, "maximumInterval", "maxInterval"),
@@ -315,25 +323,13 @@ def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential"
 
 def _shipped_retry(policy: Mapping) -> ir.Retry:
     """Reads the policy of the public system: the number of attempts, and milliseconds."""
-
-    def number(name: str, default: float) -> float:
-        value = number_of(find(policy, name))
-        return default if value is None else value
-
+    usual = {"maxAttempts": 3, "initialDelay": 1_000, "backoffMultiplier": 2, "maxDelay": 30_000}
+    written = {name: number_of(find(policy, name)) for name in usual}
+    numbers = usual | {name: value for name, value in written.items() if value is not None}
     return ir.Retry(
-        times=max(0, int(number("maxAttempts", 3)) - 1),
-        wait_s=number("initialDelay", 1_000) / 1_000,
-        backoff=number("backoffMultiplier", 2),
-        wait_max_s=number("maxDelay", 30_000) / 1_000,
+        times=max(0, int(numbers["maxAttempts"]) - 1),
+        wait_s=numbers["initialDelay"] / 1_000,
+        backoff=numbers["backoffMultiplier"],
+        wait_max_s=numbers["maxDelay"] / 1_000,
         on=texts_of(find(policy, "retryableErrors")) or ("*",),
     )
-
-
-def _count(context: LoomContext, policy: Mapping, default: int) -> int:
-    count = find(policy, "count")
-    times = default if count is None else whole_of(count)
-    if times is not None and 0 <= times <= 1_000:
-        return times
-    message = "the count of a retry must be a whole number up to 1000"
-    context.report("W007", message, policy.span, label="no count")
-    return default

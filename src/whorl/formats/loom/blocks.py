@@ -198,7 +198,7 @@ def read_ask(action: Action) -> ir.Node:
     else:
         question = context.value(prompt)
     entries = {"prompt": question} | _settings(action, _QUESTION)
-    return task_of(action, "ask", entries, forms.bodied(computed("parsed", IT)))
+    return task_of(action, "ask", entries, forms.fields(body=computed("parsed", IT)))
 
 
 def read_operator_task(action: Action) -> ir.Node:
@@ -217,7 +217,7 @@ def read_operator_task(action: Action) -> ir.Node:
     if isinstance(kind, Scalar) and "@" in written:
         task = action.context.expression(kind, f"@concat('{prefix}', {forms.text_term(written)})")
     entries = {"task": task, "with": fields(input=given)}
-    return task_of(action, "use", entries, forms.bodied(IT))
+    return task_of(action, "use", entries, forms.fields(body=IT))
 
 
 _WEBHOOKS = frozenset({"httpwebhook", "apiconnectionwebhook", "openapiconnectionwebhook"})
@@ -315,7 +315,7 @@ def read_xslt(action: Action) -> ir.Node:
     if isinstance(content, Scalar) and has_expression(content.text):
         given = action.context.expression(content, f"@string({forms.text_term(content.text)})")
     entries = {"content": given, "map": ir.Constant(text), "name": ir.Constant(name)}
-    return task_of(action, "xslt", entries, forms.bodied(computed("transformed", IT)))
+    return task_of(action, "xslt", entries, forms.fields(body=computed("transformed", IT)))
 
 
 # Agents: a model that is called repeatedly, and whose tools are actions of the file.
@@ -326,7 +326,7 @@ def read_xslt(action: Action) -> ir.Node:
 
 COUNT = 100
 HANDOFF = "agenthandoff"
-# A tool that stands for all tools of a server, which [mcp] of whorl.toml names as it is called.
+# A tool that represents all tools of a server, which [mcp] of whorl.toml names as it is called.
 _SERVER = "mcpclienttool"
 # The names of the conversation and of the current agent in the scope of an iteration.
 _TURNS, _AGENT = "$turns", "$agent"
@@ -359,6 +359,13 @@ class _Tool:
     @property
     def is_server(self) -> bool:
         return text_at(self.entry.value, "type").lower() == _SERVER
+
+    @property
+    def offer(self) -> Json:
+        schema = find(self.entry.value, "agentParameterSchema")
+        description = text_at(self.entry.value, "description")
+        written = _ANY if schema is None else plain(schema)
+        return {"name": self.name, "description": description, "schema": written}
 
 
 def started_actions(context: LoomContext, actions: Mapping) -> Mapping:
@@ -393,8 +400,8 @@ def read_handoff(action: Action) -> ir.Node:
         message = f"{action.name!r} hands over to the agent {name!r}, which does not exist"
         advice = f"there is {', '.join(e.name for e in known.values()) or 'none'}"
         action.context.report("W005", message, action.span, label="no such agent", help=advice)
-    words = f"{_spelled(action.context, name)} goes on from here"
-    return ir.Compute(name=action.name, value=forms.bodied(ir.Constant(words)))
+    words = f"{_spelled(action.context, name)} continues from here"
+    return ir.Compute(name=action.name, value=forms.fields(body=ir.Constant(words)))
 
 
 def read_agent(action: Action) -> ir.Node:
@@ -457,7 +464,7 @@ def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
     tools = list(_tools(agent))
     entries: dict[str, ir.Value] = {
         "messages": context.value(messages),
-        "offers": ir.Constant([_offer(tool) for tool in tools if not tool.is_server]),
+        "offers": ir.Constant([tool.offer for tool in tools if not tool.is_server]),
         "turns": computed("fact", _TURNS),
     }
     if servers := [tool.name for tool in tools if tool.is_server]:
@@ -475,15 +482,6 @@ def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
         entries["prompt"] = context.expression(Scalar("", action.span), _PROMPT)
     own = find_mapping(agent.value) or Mapping((), agent.value.span)
     return task_of(replace(action, name=f"{agent.name}_turn", fields=own), "ask", entries, IT)
-
-
-def _offer(tool: _Tool) -> Json:
-    schema = find(tool.entry.value, "agentParameterSchema")
-    return {
-        "name": tool.name,
-        "description": text_at(tool.entry.value, "description"),
-        "schema": _ANY if schema is None else plain(schema),
-    }
 
 
 def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:

@@ -15,7 +15,6 @@ from whorl.providers.task import Effect, Emit, Inputs, OwnTask, Reply, Request, 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.processes import Finished
-    from whorl.providers.settings import Settings
 
 NODE = "node"
 NODE_TIMEOUT_S = 60.0
@@ -101,7 +100,11 @@ class JavaScript(OwnTask):
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("javascript", request.inputs)
-        node = _node(self._settings)
+        check_permission(self._settings, NODE)
+        node = shutil.which(NODE, path=self._settings.environment.get("PATH", ""))
+        if node is None:
+            why = "was not found on PATH, and functions need it; install Node.js"
+            raise ProviderError(f"{NODE!r} {why}", code="P109")
         is_sealed, timeout_s = inputs.flag("sealed"), request.timeout_s or NODE_TIMEOUT_S
         function: dict[str, Json] = {
             "code": clean(inputs.needed("code")),
@@ -137,16 +140,6 @@ def _returned(finished: Finished, is_sealed: bool) -> Reply:
         why = shorten(str(returned["error"]), 500)
         raise ProviderError(f"a function failed: {why}", code="P109")
     return Reply(returned.get("value"), Usage(calls=1), {"exit_code": finished.exit_code})
-
-
-def _node(settings: Settings) -> str:
-    """Returns the path of Node; raises ProviderError if functions are not allowed or cannot run."""
-    check_permission(settings, NODE)
-    node = shutil.which(NODE, path=settings.environment.get("PATH", ""))
-    if node is None:
-        why = "was not found on PATH, and functions need it; install Node.js"
-        raise ProviderError(f"{NODE!r} {why}", code="P109")
-    return node
 
 
 # XML is transformed by a map in a process that reads no file and no address. It has a limit of
@@ -218,8 +211,7 @@ class Xslt(OwnTask):
             ended = f"nothing (exit code {finished.exit_code})"
             made = {"error": f"it gave {'more output than allowed' if finished.cut else ended}"}
         if "missing" in made:
-            why = f"{what} needs the extra `xslt`: {INSTALL}"
-            raise ProviderError(why, code="P109")
+            raise ProviderError(f"{what} needs the extra `xslt`: {INSTALL}", code="P109")
         if "error" in made:
             raise ProviderError(f"{what} failed: {shorten(made['error'], 500)}", code="P109")
         return Reply(made)

@@ -63,15 +63,11 @@ def _read_body(
     return location.read_block(action.context, actions, order, location), order
 
 
-def _inside(action: Action) -> Location:
-    return replace(action.location, path=action.path, is_parallel=False)
-
-
 def _read_case(
     action: Action, part: Value | None, name: str, slot: str, alone: str
 ) -> tuple[ir.Case, list[Json]]:
     """Returns a case of a branch, and the last actions of the case."""
-    location = replace(_inside(action), path=f"{action.path}@{slot}")
+    location = replace(action.inside, path=f"{action.path}@{slot}")
     body, order = _read_body(action, part, location, alone)
     return ir.Case(name, body), order.ends
 
@@ -86,8 +82,8 @@ def read_if(action: Action) -> ir.Node:
         name=action.name,
         cases=(replace(then, when=action.context.condition(condition)),),
         default=other,
-        shape=forms.bodied(
-            forms.computed("taken_of", forms.IT, {"true": then_ends, "false": other_ends})
+        shape=forms.fields(
+            body=forms.computed("taken_of", forms.IT, {"true": then_ends, "false": other_ends})
         ),
     )
 
@@ -116,12 +112,12 @@ def read_switch(action: Action) -> ir.Node:
         subject=action.value("on", "expression"),
         cases=tuple(cases),
         default=other,
-        shape=forms.bodied(forms.computed("taken_of", forms.IT, ends)),
+        shape=forms.fields(body=forms.computed("taken_of", forms.IT, ends)),
     )
 
 
 def read_foreach(action: Action) -> ir.Node:
-    location = replace(_inside(action), is_in_each=True)
+    location = replace(action.inside, is_in_each=True)
     body, order = _read_body(action, action.setting("actions"), location, f"{action.name}_item")
     return ir.ForEach(
         name=action.name,
@@ -129,7 +125,7 @@ def read_foreach(action: Action) -> ir.Node:
         body=body,
         item_name="$item",
         concurrency=_concurrency(action),
-        shape=forms.bodied(forms.computed("each_last", forms.IT, order.ends)),
+        shape=forms.fields(body=forms.computed("each_last", forms.IT, order.ends)),
     )
 
 
@@ -145,10 +141,10 @@ def _concurrency(action: Action) -> int:
 
 def read_scope(action: Action) -> ir.Node:
     """Reads a block of actions; those of a `parallel` run together unless `runAfter` orders it."""
-    location = replace(_inside(action), is_parallel=action.type == "parallel")
+    location = replace(action.inside, is_parallel=action.type == "parallel")
     part = action.setting("actions", "branches")
     body, order = _read_body(action, part, location, f"{action.name}_action")
-    shape = forms.bodied(forms.computed("results_of", forms.IT, {**order.bare}))
+    shape = forms.fields(body=forms.computed("results_of", forms.IT, {**order.bare}))
     return ir.Group(name=action.name, body=body, shape=shape)
 
 
@@ -164,9 +160,9 @@ def read_loop(action: Action) -> ir.Node:
         condition = Scalar(True, action.span)
     alone = f"{action.name}_action"
     ends = order_of(context, actions_in(action.setting("actions"), alone)).ends
-    names = dict.fromkeys((action.name, text_at(action.fields, "name") or action.name))
-    loop = EnclosingLoop(tuple(names), f"loop:{action.path}", ends)
-    location = replace(_inside(action), loops=(*action.location.loops, loop))
+    known_as = dict.fromkeys((action.name, text_at(action.fields, "name") or action.name))
+    loop = EnclosingLoop(tuple(known_as), f"loop:{action.path}", ends)
+    location = replace(action.inside, loops=(*action.location.loops, loop))
     body, _ = _read_body(action, action.setting("actions"), location, alone)
     if not is_azure:
         _warn_of_variables(action, condition)
@@ -176,6 +172,11 @@ def read_loop(action: Action) -> ir.Node:
     context.loops[action.path] = {"type": kind, "condition": shown}
     delay = action.setting("delay")
     delay = find(delay, "interval") or delay
+    # The result of an iteration is shown, unless the action that gives it is secure.
+    names = [end[0] for end in ends if isinstance(end, list)]
+    last = [node for node in body.nodes if node.name in names]
+    is_shown = last and not any(is_hidden(node, context.workflows) for node in last)
+    result = (("result", forms.computed("own_result", [*ends])),)
     is_failing = not is_azure or "failwhenlimitsreached" in action.options
     failure = ir.IterationFailure("continue", last_counts=True)
     return ir.Loop(
@@ -190,7 +191,7 @@ def read_loop(action: Action) -> ir.Node:
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
         facts=tuple((f"{loop.place}:{fact.removesuffix('_at')}", fact) for fact in _FACTS),
         bind=_bound(location, is_azure),
-        tells_after=_result(action, ends, body),
+        tells_after=result if is_shown else (),
         # The result of the last iteration, how many there were, and why they ended.
         shape=forms.fields(
             body=forms.computed("last_of", forms.IT, loop.ends),
@@ -223,15 +224,6 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     return ir.When(guarded, test.source)
 
 
-def _result(action: Action, ends: list[Json], body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
-    """Returns the result of an iteration, unless the action that gives it is secure."""
-    names = [end[0] for end in ends if isinstance(end, list)]
-    last = [node for node in body.nodes if node.name in names]
-    if not last or any(is_hidden(node, action.context.workflows) for node in last):
-        return ()
-    return (("result", forms.computed("own_result", [*ends])),)
-
-
 def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
     indexes: dict[str, ir.Value] = {}
     names: dict[str, ir.Value] = {}
@@ -262,7 +254,15 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
     if isinstance(count, Scalar) and forms.is_expression(count):
         iterations = context.expression(count, f"@int({forms.text_term(count.text)})")
     elif isinstance(count, Scalar):
-        iterations = _count(action, count, is_azure)
+        value = int(count.text) if count.text.strip().isdecimal() else 0
+        iterations = value or COUNT
+        if value < 1:
+            message = f"limit.count of loop {action.name!r} is a whole number of at least 1"
+            context.report("W007", message, count.span, label="no count", help="write 60")
+        elif value > COUNT_MAX and not is_azure:
+            message = f"Loop count exceeds system limit: {COUNT_MAX}"
+            advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
+            context.report("W015", message, count.span, label="too many", help=advice)
     if isinstance(time, Scalar) and forms.has_expression(time.text):
         time_s = context.expression(time)
     elif time is not None:
@@ -274,22 +274,10 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
     return ir.LoopLimits(iterations=iterations, time_s=time_s, interrupts=not is_azure)
 
 
-def _count(action: Action, count: Scalar, is_azure: bool) -> int:
-    value = int(count.text) if count.text.strip().isdecimal() else 0
-    if value < 1:
-        message = f"limit.count of loop {action.name!r} is a whole number of at least 1"
-        action.context.report("W007", message, count.span, label="no count", help="write 60")
-    elif value > COUNT_MAX and not is_azure:
-        message = f"Loop count exceeds system limit: {COUNT_MAX}"
-        advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
-        action.context.report("W007", message, count.span, label="too many", help=advice)
-    return value or COUNT
-
-
 def _warn_of_variables(action: Action, condition: Value) -> None:
     """Warns of variables that no action of the loop sets, and of those that end it at once."""
     sources = [scalar.text for scalar in forms.scalars_in(condition)]
-    spelled = {name for source in sources for name in forms.variables_read(source)}
+    spelled = {name for text in sources for _, name in forms.names_read(text, "variables")}
     read = {name.lower() for name in spelled}
     is_fixed = not any(map(forms.READS_RESULTS.search, sources))
     if not read or not is_fixed or any(map(forms.is_of_a_loop, read)):
@@ -416,14 +404,12 @@ def read_operation(action: Action) -> ir.Node:
     else:
         columns = action.setting("columns")
         if isinstance(columns, Sequence):
-            written = [column for column in columns if isinstance(column, Mapping)]
-            cells = [action.context.value(find(column, "value")) for column in written]
-            headers = [text_at(column, "header") for column in written]
-            value = ir.Fields(tuple(zip(headers, cells, strict=True)))
+            pairs = ((text_at(each, "header"), find(each, "value")) for each in columns)
+            value = ir.Fields(tuple((name, action.context.value(cell)) for name, cell in pairs))
         form = "CSV" if text_of(action.setting("format")).upper() == "CSV" else "HTML"
         become = forms.jinja(f'table_of({{"rows": it, "format": "{form}"}})')
         over = action.value("from")
-    shape = forms.bodied(become)
+    shape = forms.fields(body=become)
     return ir.Compute(name=action.name, value=value, over=over, keep=keep, shape=shape)
 
 
@@ -438,7 +424,7 @@ def read_time(action: Action) -> ir.Node:
     given = [action.setting(name) for name in names]
     terms = ", ".join(forms.as_term(value) for value in given if isinstance(value, Scalar))
     source = f"@{function}({terms})"
-    return ir.Compute(name=action.name, value=forms.bodied(_expression(action, source)))
+    return ir.Compute(name=action.name, value=forms.fields(body=_expression(action, source)))
 
 
 def _expression(action: Action, source: str) -> ir.Expression:
@@ -545,11 +531,11 @@ def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operati
 
     The whole array would otherwise be stored each time that a loop appends an item.
     """
-    shape = forms.bodied(forms.IT)
+    shape = forms.fields(body=forms.IT)
     if len(sets) == 1:
         name = sets[0][0]
         last: tuple[str, Json] = ("last_of", [[name, True]])
         function, given = ("appended", name) if operation == "append" else last
         value = forms.computed(function, forms.IT, given)
-        shape = forms.bodied(forms.fields(name=name, value=value))
+        shape = forms.fields(body=forms.fields(name=name, value=value))
     return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)

@@ -43,7 +43,7 @@ _VARIABLE = re.compile(
     r"\[\s*variables\(\s*'((?:[^']|'')+)'\s*\)((?:\.\w+|\[\s*'[^']+'\s*\])*)\s*\]", re.IGNORECASE
 )
 _PARAMETER = re.compile(r"\[\s*parameters\(\s*'([^']+)'\s*\)\s*\]", re.IGNORECASE)
-# What a name stands for, in an expression; a text has its quotes doubled, and no such names.
+# What a name means in an expression; a text has its quotes doubled, and no such names.
 _NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECASE)
 _KEY = re.compile(r"\w[^.\[\]']*")
 _PARAMETERS, _VARIABLES = "$parameters", "$variables"

@@ -52,10 +52,9 @@ def problem_of(
 ) -> LanguageError | None:
     if entry is None:
         names = {other.name for other in functions.values()}
-        return LanguageError(
-            f"The template function {name!r} is not defined or not valid",
-            help=_INSTEAD.get(name.lower()) or did_you_mean(name, names),
-        )
+        advice = _INSTEAD.get(name.lower()) or did_you_mean(name, names)
+        message = f"The template function {name!r} is not defined or not valid"
+        return LanguageError(message, help=advice or "`whorl help concat` explains a function")
     least, most = entry.arguments_min, entry.arguments_max
     if least <= count and (most is None or count <= most):
         return None
@@ -96,21 +95,12 @@ def _lazily(name: str, arguments: list[tree.Expr], offset: int) -> tree.Expr:
     return tree.Logic("and" if name == "and" else "or", parts, offset) if parts[1:] else parts[0]
 
 
-LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    *collections.STRINGS.entries,
-    *collections.COLLECTIONS.entries,
-    *collections.LOGICAL.entries,
-    *conversion.CONVERSION.entries,
-    *collections.BINARY.entries,
-    *conversion.MATH.entries,
-    *dates.DATES.entries,
-    *workflow.INTERNAL.entries,
-    *workflow.WORKFLOW.entries,
-    *collections.URIS.entries,
-    *collections.OBJECTS.entries,
-    *conversion.XML_FUNCTIONS.entries,
-    *collections.TYPING.entries,
+_FAMILIES = (
+    *(collections.STRINGS, collections.COLLECTIONS, collections.LOGICAL, conversion.CONVERSION),
+    *(collections.BINARY, conversion.MATH, dates.DATES, workflow.INTERNAL, workflow.WORKFLOW),
+    *(collections.URIS, collections.OBJECTS, conversion.XML_FUNCTIONS, collections.TYPING),
 )
+LOGIC_FUNCTIONS = tuple(entry for family in _FAMILIES for entry in family.entries)
 
 # Later entries take the place of earlier ones of the same name.
 LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (

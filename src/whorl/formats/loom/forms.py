@@ -162,14 +162,18 @@ FIELDS = _table(
     """until while dountil: condition expression actions delay; retry: action;
     if condition: condition expression actions then else; switch: on expression cases default;
     foreach: foreach items actions; scope: actions; parallel: actions branches;
-    http: method uri url headers queries query body cookie;
-    ai: model prompt system systemPrompt temperature maxTokens context;
+    http: method uri url headers queries query body cookie authentication;
+    ai: model prompt system systemPrompt temperature maxTokens context input message;
     actor: actorType actorVersion actorId actor method args input;
-    activity: activityType activityName activity input; wait: interval until;
-    agent: tools modelConfigurations parameters;
+    activity: activityType activityName activity input; wait delay: interval until count unit;
+    agent: tools modelConfigurations parameters; response: statusCode headers body schema;
+    terminate: runStatus runError; parsejson: content schema; query: from where;
+    select: from select; join: from joinWith; table: from format columns;
     setvariable incrementvariable decrementvariable appendtoarrayvariable appendtostringvariable
     initializevariable: name variableName value variables"""
 )
+# The types whose inputs may have other fields, too.
+OPEN = HOLDING | {"actor", "activity", "agent", "retry"}
 # What actions cannot do without: their types, the names of the setting, and a value for advice.
 NEEDED = (
     ("if condition", "condition expression", '"@equals(1, 1)"'),
@@ -191,16 +195,6 @@ PART_FIELDS = _table(
     """limit: count timeout; delay: interval;
     retry retryPolicy: type count interval maxInterval maximumInterval minimumInterval on
     httpStatusCodes maxAttempts initialDelay maxDelay backoffMultiplier retryableErrors"""
-)
-# The fields of `inputs` of the types that hand nothing else on.
-INPUT_FIELDS = _table(
-    """http: method uri url headers queries query body cookie authentication retryPolicy;
-    ai: model prompt system systemPrompt temperature maxTokens context input message retry
-    retryPolicy; response: statusCode headers body schema; terminate: runStatus runError;
-    parsejson: content schema; query: from where; select: from select; join: from joinWith;
-    table: from format columns; wait delay: interval until count unit;
-    initializevariable: variables; setvariable incrementvariable decrementvariable
-    appendtoarrayvariable appendtostringvariable: name variableName value"""
 )
 # The fields of other objects of a file.
 OBJECT_FIELDS = _table(
@@ -340,11 +334,6 @@ def fields(**values: ir.Value | Json) -> ir.Fields:
     return ir.Fields(tuple(made.items()))
 
 
-def bodied(value: ir.Value) -> ir.Value:
-    """Returns outputs that have only a body."""
-    return fields(body=value)
-
-
 def has_expression(text: str) -> bool:
     """Returns whether a string is more than a literal."""
     return len(text) > 1 and (text[0] == "@" or "@{" in text)
@@ -363,25 +352,14 @@ def names_read(text: str, *functions: str) -> list[tuple[str, str]]:
     ]
 
 
-def variables_read(text: str) -> list[str]:
-    return [name for _, name in names_read(text, "variables")]
-
-
 def scalars_in(value: Value | None) -> list[Scalar]:
     """Returns all strings of a value; keys are included if they are expressions."""
-    match value:
-        case Scalar():
-            return [value] if isinstance(value.value, str) else []
-        case Sequence():
-            return [scalar for item in value for scalar in scalars_in(item)]
-        case Mapping():
-            scalars = []
-            for entry in value:
-                if has_expression(entry.name):
-                    scalars.append(entry.key)
-                scalars.extend(scalars_in(entry.value))
-            return scalars
-    return []
+    if isinstance(value, Scalar):
+        return [value] if isinstance(value.value, str) else []
+    items: list[Value] = [*value] if isinstance(value, Sequence) else []
+    for entry in value if isinstance(value, Mapping) else ():
+        items += [entry.key, entry.value] if has_expression(entry.name) else [entry.value]
+    return [scalar for item in items for scalar in scalars_in(item)]
 
 
 def as_term(value: Scalar) -> str:
@@ -501,16 +479,15 @@ class LoomContext(ReadContext):
         A condition is a string, or an object of functions: `{"and": [{"equals": ["@a", 1]}]}`.
         """
         if isinstance(value, Scalar):
-            text = value.text if isinstance(value.value, str) else f"@{as_term(value)}"
+            text = value.text if isinstance(value.value, str) else as_term(value)
             if text.startswith("@{") and text.endswith("}") and text.find("@{", 2) < 0:
-                text = f"@{text[2:-1]}"
-            elif not text.startswith("@"):
-                text = f"@{text}"
-            if inverted:
-                return self.expression(value, f"@not({text[1:]})")
-            return self.expression(value, None if text == value.text else text)
-        term = self._condition_term(value, 0)
-        return self.expression(Scalar("", value.span), f"@not({term})" if inverted else f"@{term}")
+                text = text[2:-1]
+            term = text.removeprefix("@")
+        else:
+            term = self._condition_term(value, 0)
+            value = Scalar("", value.span)
+        source = f"@not({term})" if inverted else f"@{term}"
+        return self.expression(value, None if source == value.text else source)
 
     def _condition_term(self, value: Value, depth: int) -> str:
         if isinstance(value, Scalar):
@@ -520,7 +497,7 @@ class LoomContext(ReadContext):
             if all(calls):
                 return calls[0] if len(calls) == 1 else f"and({', '.join(calls)})"
         if any("@" in scalar.text for scalar in scalars_in(value)) or depth >= _VALUE_DEPTH_MAX:
-            message = "an array or object with expressions cannot stand in a condition"
+            message = "a condition cannot contain an array or object with expressions"
             label = "not a value of a condition"
             advice = "compute it in a Compose action, and compare its outputs"
             self.report("W007", message, value.span, label=label, help=advice)
@@ -540,18 +517,23 @@ class LoomContext(ReadContext):
     def seconds(self, value: Value | None, default: float) -> float:
         """Returns a duration such as PT5S in seconds; reports any other value."""
         duration = duration_of(value)
-        if duration is not None or value is None:
-            return default if duration is None else duration
-        advice = "write PT5S or PT1H"
-        self.report("W007", "this is not a duration", value.span, label="no duration", help=advice)
-        return default
+        if value is not None and duration is None:
+            message, advice = "this is not a duration", "write PT5S or PT1H"
+            self.report("W007", message, value.span, label="no duration", help=advice)
+        return default if duration is None else duration
 
-    def check_spelling(self, item: Value | None, names: Collection[str], owner: str) -> bool:
-        """Returns whether all fields of an object are spelt correctly, and reports the others."""
+    def check_spelling(
+        self, item: Value | None, names: Collection[str], owner: str, *, warns: bool = False
+    ) -> bool:
+        """Returns whether all fields of an object are spelt correctly, and reports the others.
+
+        `warns`: other fields have no effect there, which is a warning.
+        """
         if not isinstance(item, Mapping):
             return True
-        entries = tuple(entry for entry in item if entry.name[:1] not in "$@")
-        return check_spelling(self, Mapping(entries, item.span), names, owner, ignore_case=True)
+        entries = Mapping(tuple(e for e in item if e.name[:1] not in "$@"), item.span)
+        drawn = () if warns else None
+        return check_spelling(self, entries, names, owner, ignore_case=True, drawn=drawn)
 
     def interval(self, value: Value | None) -> ir.Value | None:
         """Returns an interval `{count, unit}` as seconds."""

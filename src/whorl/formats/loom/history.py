@@ -16,20 +16,13 @@ from whorl.ir import Branch
 from whorl.ir.walk import blocks_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from whorl.ir import ForEach, Node, Workflow
     from whorl.language import Json
 
 
 _NOT_TAKEN = "ActionBranchingConditionNotSatisfied"
-
-
-def _unmet(name: str, step: str, wanted: Sequence[str], status: str) -> dict[str, Json]:
-    """Returns the dependencies of a skipped action that were not met."""
-    words = f"{step!r} was to be {', '.join(map(status_of, wanted))}, and is {status_of(status)}"
-    code = f"Action{'Dependency' if status == 'skipped' else 'Condition'}Failed"
-    return {"code": code, "message": f"{name!r} was skipped: {words}"}
 
 
 # The scope of a workflow holds `$actions` (a record of each node that has ended) and `$variables`
@@ -74,8 +67,11 @@ class ActionRecords:
             for after in node.after:
                 actual = others.get(after.node, {}).get("status", "succeeded")
                 if actual not in after.statuses and "passed" not in after.statuses:
-                    error = _unmet(node.name, after.node, after.statuses, actual)
-                    table[node.name]["error"] = error
+                    wanted, reached = map(status_of, after.statuses), status_of(actual)
+                    words = f"{after.node!r} was to be {', '.join(wanted)}, and is {reached}"
+                    code = "Dependency" if actual == "skipped" else "Condition"
+                    message = f"{node.name!r} was skipped: {words}"
+                    table[node.name]["error"] = {"code": f"Action{code}Failed", "message": message}
                     break
             return
         record = _record(node.name, status_of(end["status"]))

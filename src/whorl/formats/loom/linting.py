@@ -45,7 +45,8 @@ def lint_for_azure(document: Document) -> tuple[list[Diagnostic], bool]:
         for entry, in_loop in _steps(find(definition, "actions")):
             diagnostics += _check(entry, in_loop)
         for scalar in scalars_in(definition):
-            if any(map(forms.is_of_a_loop, forms.variables_read(scalar.text))):
+            names = forms.names_read(scalar.text, "variables")
+            if any(forms.is_of_a_loop(name) for _, name in names):
                 message = "Azure has no variables of loops"
                 advice = "count in a variable of your own"
                 diagnostics.append(_refused(message, scalar.span, advice))

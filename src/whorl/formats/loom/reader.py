@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
     from whorl.formats.loom.action import Order
     from whorl.formats.loom.definitions import Form
-    from whorl.language import Json
     from whorl.source import Document
 
     Outputs = tuple[tuple[str, ir.Value], ...]
@@ -144,8 +143,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
 
 
 def _look_through(context: LoomContext, definition: Mapping) -> None:
-    """Finds the settings of a whole definition, and the values beside it."""
-    references.warn_of_host(context)
+    """Finds the settings, names and variables of a whole definition."""
     context.static_results = find_mapping(definition, "staticResults")
     triggers = find_mapping(definition, "triggers") or ()
     context.triggers = tuple(trigger.name for trigger in triggers)
@@ -172,8 +170,8 @@ def _check_spelling(context: LoomContext, definition: Mapping) -> None:
         for entry in find_mapping(definition, part) or ():
             # An output may be any object, unless it says its type or its value.
             if kind != "output" or (find(entry.value, "type") or find(entry.value, "value")):
-                owner = f"{kind} {entry.name[:60]!r}"
-                context.check_spelling(entry.value, forms.OBJECT_FIELDS[kind], owner)
+                owner, names = f"{kind} {entry.name[:60]!r}", forms.OBJECT_FIELDS[kind]
+                context.check_spelling(entry.value, names, owner, warns=kind == "trigger")
             if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
                 owner = f"inputs of {kind} {entry.name[:60]!r}"
                 context.check_spelling(
@@ -199,9 +197,12 @@ def _answer(context: LoomContext) -> ir.Value | None:
     """Returns the answer to the caller of the run: the first response."""
     if not context.responses:
         return None
-    names: list[Json] = [*context.responses]
-    status, headers = (computed("response_part", names, p) for p in ("statusCode", "headers"))
-    return fields(status=status, headers=headers, body=computed("response_of", names))
+    return fields(
+        **{
+            name: computed("response_part", [*context.responses], part)
+            for name, part in (("status", "statusCode"), ("headers", "headers"), ("body", "body"))
+        }
+    )
 
 
 def _outputs(
@@ -217,13 +218,10 @@ def _outputs(
         given = ((name, whole if value is None else value) for name, whole, value in values)
         return tuple((name, context.value(value)) for name, value in given), (), ()
     if context.responses:
-        responses: list[Json] = [*context.responses]
-        parts = ("statusCode", "headers") if context.sends_headers else ("statusCode",)
-        answer: Outputs = (("body", computed("response_of", responses)),)
-        answer += tuple((part, computed("response_part", responses, part)) for part in parts)
-        names = ("body", *parts)
+        names = ("body", "statusCode", *(("headers",) if context.sends_headers else ()))
+        answer = ((name, computed("response_part", [*context.responses], name)) for name in names)
         is_hidden = any(hides(body, name, context.workflows) for name in context.responses)
-        return answer, names if is_hidden else (), names
+        return tuple(answer), names if is_hidden else (), names
     if not order.last:
         return (), (), ()
     hidden = (_RESULT,) if hides(body, order.last[0], context.workflows) else ()

@@ -300,7 +300,7 @@ class _Names:
     ) -> Problem | None:
         if name.lower() in names:
             return None
-        advice = self._advice(name, names.values()) or f"there is no {noun}{where}"
+        advice = self._advice(name, names.values()) or f"add one{where}, or remove this"
         return Problem(f"there is no {noun} {name!r}{where}", advice, not self.is_part)
 
     def _advice(self, name: str, names: Iterable[str]) -> str:
@@ -497,13 +497,3 @@ def settings_in(value: Value | None) -> list[str]:
         for name in _SETTING.findall(scalar.text):
             settings.setdefault(name.lower(), name.replace("''", "'"))
     return list(settings.values())
-
-
-def warn_of_host(context: LoomContext) -> None:
-    """Warns if the host of a project has limits, which have no effect."""
-    settings = find_mapping(open_beside(context, "host.json"), "extensions", "workflow", "settings")
-    listed = [e for e in settings or () if e.name.lower().startswith("runtime.")]
-    if listed:
-        message = f"the setting {listed[0].name!r} of the host has no effect here"
-        advice = "what bounds runs here is in [limits] of whorl.toml"
-        context.warn("W023", message, listed[0].key.span, label="no effect", help=advice)

@@ -51,8 +51,7 @@ _BY_HAND = "start it with `whorl run`, or call the address that `whorl serve` ha
 _OTHER_RULE = (
     "write a recurrence such as every 2 days; `whorl server schedule add` knows other rules"
 )
-_STAND_IN = "set in [connectors] of whorl.toml who answers for it; or "
-_OPTIONS = {option.lower() for option in forms.OPTIONS}
+_STAND_IN = "set in [connectors] of whorl.toml what answers for it; or "
 
 
 def read_trigger(
@@ -71,7 +70,7 @@ def read_trigger(
     trigger = Action(context, first.name, kind, written, first.key.span, location)
     if len(entries) > 1:
         name = entries[1].name
-        message = f"{name!r} starts nothing here: the trigger is the first one, {first.name!r}"
+        message = f"{name!r} starts no runs here: only the first trigger does, {first.name!r}"
         _warn(trigger, message, "write one workflow for each trigger", entries[1].key.span)
     mentioned = "\n".join(scalar.text for scalar in scalars_in(definition)).lower()
     return _read(trigger, {name.lower(): value for name, value in given.items()}, mentioned)
@@ -80,7 +79,7 @@ def read_trigger(
 def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir.Trigger:
     context, written = trigger.context, trigger.fields
     kind, recurrence = _kind(trigger, given)
-    _check(trigger)
+    trigger.check_options()
     inputs = trigger.inputs if kind == "request" else None
     schema = find(inputs, "schema")
     runs, waiting = _concurrency(trigger)
@@ -113,12 +112,12 @@ def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir
 
 
 def _warn(trigger: Action, message: str, advice: str, span: Span | None = None) -> None:
-    place, label = span or trigger.span, "not carried out"
-    trigger.context.warn("W030", message, place, label=label, help=advice)
+    place = span or trigger.span
+    trigger.context.warn("W030", message, place, label="has no effect here", help=advice)
 
 
 def _refuse(trigger: Action, message: str, advice: str, span: Span) -> None:
-    trigger.context.report("W030", message, span, label="not carried out", help=advice)
+    trigger.context.report("W030", message, span, label="not supported", help=advice)
 
 
 def _not_watched(trigger: Action) -> str:
@@ -161,19 +160,6 @@ def _asked(trigger: Action) -> ir.Value:
     return fields(kind="connector", inputs=read_connector(trigger).inputs)
 
 
-def _check(trigger: Action) -> None:
-    """Reports options and settings that have no effect here."""
-    known = {name.lower() for name in forms.OBJECT_FIELDS["trigger"]}
-    for entry in trigger.fields:
-        if entry.name.lower() not in known:
-            message = f"{entry.name!r} of trigger {trigger.name[:60]!r} has no effect"
-            _warn(trigger, message, "leave it out", entry.key.span)
-    for option in sorted(trigger.options - _OPTIONS):
-        message = f"trigger {trigger.name[:60]!r} has the unknown option {option!r}"
-        span = (find(trigger.fields, "operationOptions") or trigger.fields).span
-        _refuse(trigger, message, f"known are {', '.join(forms.OPTIONS)}", span)
-
-
 def _conditions(trigger: Action) -> Iterator[ir.Expression]:
     written = find(trigger.fields, "conditions")
     for item in written if isinstance(written, Sequence) else ():
@@ -209,8 +195,8 @@ def _number(trigger: Action, name: str) -> int | None:
     text = text_of(value)
     if value is None or (text.isdecimal() and 1 <= int(text) <= 2 * _RUNS_MAX):
         return int(text) if text else None
-    message = f"{name} of trigger {trigger.name[:60]!r} is no such number"
-    _refuse(trigger, message, f"write a number from 1 to {_RUNS_MAX}", value.span)
+    message = f"{name} of trigger {trigger.name[:60]!r} must be a number from 1 to {_RUNS_MAX}"
+    _refuse(trigger, message, f"write {name}: 1", value.span)
     return None
 
 

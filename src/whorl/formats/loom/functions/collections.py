@@ -44,7 +44,8 @@ BINARY = Family("conversion")
 @STRINGS("concat(text, ...)", "the texts of all values, one after another")
 def concat(run: Run, values: list[Value], between: str = "", function: str = "concat") -> str:
     parts: list[str] = []
-    size = len(between) * (len(values) - 1) if between and values else 0
+    size = len(between) * max(0, len(values) - 1)
+    run.limit_text(size, function)
     for value in values:
         part = arguments.print_text(run, value)
         size += len(part)
@@ -167,12 +168,10 @@ STRINGS("trimByteOrderMark(text:str)", "without a byte order mark at its start")
 )
 
 
-@STRINGS("chunk(collection, length:int)", "pieces of a text or array")
-def _chunk(run: Run, collection: Value, size: int) -> Value:
+@STRINGS("chunk(collection:sequence, length:int)", "pieces of a text or array")
+def _chunk(run: Run, collection: str | list[Value], size: int) -> Value:
     if size < 1:
         raise wrong("chunk", 1, "be a positive integer", size)
-    if not isinstance(collection, str | list):
-        raise wrong("chunk", 0, "be an array or a string", collection)
     units = to_units(collection) if isinstance(collection, str) else collection
     run.check_items(-(-len(units) // size), "chunk")
     pieces: list[Any] = [units[start : start + size] for start in range(0, len(units), size)]
@@ -183,10 +182,8 @@ def _chunk(run: Run, collection: Value, size: int) -> Value:
 def join(run: Run, collection: Value, delimiter: Value) -> str:
     if not isinstance(collection, list):
         raise wrong("join", 0, "be an array", collection)
-    between = text("join", 1, delimiter)
     run.spend(len(collection))
-    run.limit_text(len(between) * max(0, len(collection) - 1), "join")
-    return concat(run, collection, between, "join")
+    return concat(run, collection, text("join", 1, delimiter), "join")
 
 
 @STRINGS("utf16Length(text:str)", "the number of UTF-16 units", "utf-16-le", 2)
@@ -424,21 +421,18 @@ def _union(run: Run, collections: list[Value]) -> Value:
 
 
 @COLLECTIONS("intersection(first, second, ...)", "what all arrays or objects have in common")
-def _intersection(run: Run, collections: list[Value]) -> Value:
+def _intersection(run: Run, collections: list[Any]) -> Value:
     kind = _kind_of_all("intersection", collections)
     _items(run, collections)
     head, *others = collections
     if kind is list:
-        assert isinstance(head, list)
-        wanted = [{identity(item) for item in each} for each in others if isinstance(each, list)]
-        items = _distinct(head)
-        return [item for key, item in items.items() if all(key in each for each in wanted)]
-    assert isinstance(head, dict)
-    tables = [each for each in others if isinstance(each, dict)]
+        wanted = [{identity(item) for item in each} for each in others]
+        items = _distinct(head).items()
+        return [item for key, item in items if all(key in each for each in wanted)]
     return {
         key: value
         for key, value in head.items()
-        if all(key in each and identity(each[key]) == identity(value) for each in tables)
+        if all(key in each and identity(each[key]) == identity(value) for each in others)
     }
 
 

@@ -21,7 +21,7 @@ from whorl.language.values import INTEGER_MAX
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Literal
 
     from whorl.language.calls import Run
@@ -75,8 +75,6 @@ class _Reader:
         self.content = source.encode("utf-8", "replace")
         self.current = Node("element", DOCUMENT)
         self.depth = self.count = 0
-        # The prefixes that are declared somewhere, and those that are used.
-        self.prefixes, self.used = {"xml", "xmlns"}, set[str]()
         self.pieces: list[str] = []
         self.is_cdata = False
         # The declared encoding is set aside: the source is text already.
@@ -96,14 +94,15 @@ class _Reader:
         self.parser.EndCdataSectionHandler = self._end_text
 
     def read(self) -> Node:
+        # The second parser checks the prefixes, once the first one has refused what is dangerous.
+        parsers = (self.parser, expat.ParserCreate("utf-8", " "))
         try:
-            for at in range(0, len(self.content), _AT_ONCE):
-                self.parser.Parse(self.content[at : at + _AT_ONCE], False)
-            self.parser.Parse(b"", True)
+            for at in range(0, len(self.content) + _AT_ONCE, _AT_ONCE):
+                part = self.content[at : at + _AT_ONCE]
+                for parser in parsers:
+                    parser.Parse(part, not part)
         except expat.ExpatError as error:
             raise EvaluationError(f"the value is not valid XML: {error}") from None
-        for prefix in sorted(self.used - self.prefixes):
-            raise EvaluationError(f"the value is not valid XML: {prefix!r} is an undeclared prefix")
         return self.current
 
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
@@ -124,11 +123,6 @@ class _Reader:
         self.depth += 1
         if self.depth > self.run.limits.depth_max:
             raise LimitExceeded(f"XML is nested more than {self.run.limits.depth_max} levels deep")
-        names = (name, *attributes[::2])
-        self.prefixes |= {each[6:] for each in names if each.startswith("xmlns:")}
-        self.used |= {
-            prefix for prefix, colon, _ in (each.partition(":") for each in names) if colon
-        }
         element = Node("element", name)
         element.attributes = dict(zip(attributes[::2], attributes[1::2], strict=True))
         self._add(element)
@@ -188,7 +182,7 @@ def write_xml(node: Node) -> str:
     return f"{start} />" if node.closed else f"{start}>{inner}</{node.name}>"
 
 
-_PART = re.compile(r"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)')""")
+_PART = re.compile(r'(\w+)="([^"]*)"')
 _DECLARED = re.compile(r"""<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
 
 
@@ -203,13 +197,6 @@ def xml_text(run: Run, envelope: dict[str, Value]) -> str:
             raise EvaluationError(f"the XML says that it is {declared[1]!r}, and it is not")
         text = arguments.decode_text(content, encoding)
     return text
-
-
-def json_of_xml(run: Run, envelope: dict[str, Value]) -> Value:
-    result: dict[str, Value] = {}
-    _add_children(parse_xml(run, xml_text(run, envelope)), result)
-    run.weigh(result)
-    return result
 
 
 def _add_children(element: Node, result: dict[str, Value]) -> None:
@@ -228,7 +215,7 @@ def _add_children(element: Node, result: dict[str, Value]) -> None:
 
 def _value(node: Node) -> Value:
     if node.kind == "instruction" and node.name == "xml":
-        return {f"@{name}": double or single for name, double, single in _PART.findall(node.text)}
+        return {f"@{name}": value for name, value in _PART.findall(node.text)}
     if node.kind != "element":
         return node.text
     if not node.attributes and not node.children:
@@ -355,8 +342,10 @@ def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | s
             "xpath needs the extra `xslt`, which is not installed",
             help="install it with `pip install 'whorl[xslt]'`",
         ) from None
-    source = write_xml(document)
-    elements, nodes, depth = _counted(document)
+    source, inside = write_xml(document), [*_walked(document)]
+    elements = [node for node, depth in inside if depth and node.kind == "element"]
+    nodes = sum(1 + len(node.attributes) for node, _ in inside)
+    depth = max(depth for _, depth in inside) or 1
     admitted = _admitted(run, expression, (nodes, depth, len(source)))
     declared = {
         name[6:]: uri
@@ -364,14 +353,7 @@ def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | s
         for name, uri in element.attributes.items()
         if name.startswith("xmlns:")
     }
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        strip_cdata=False,
-    )
+    parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, strip_cdata=False)
     try:
         root = etree.fromstring(source.encode("utf-8", "replace"), parser)
         own = dict(zip(root.iter("*"), elements, strict=True))
@@ -386,34 +368,26 @@ def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | s
     return [each if isinstance(each, str) else own.get(each) or each.text or "" for each in found]
 
 
-def _counted(document: Node) -> tuple[list[Node], int, int]:
-    """Returns the elements in their order, the number of nodes and their depth."""
-    elements: list[Node] = []
-    nodes = depth = 1
-    waiting = [(child, 1) for child in reversed(document.children)]
-    while waiting:
-        node, level = waiting.pop()
-        nodes += 1 + len(node.attributes)
-        depth = max(depth, level)
-        if node.kind == "element":
-            elements.append(node)
-        waiting.extend((child, level + 1) for child in reversed(node.children))
-    return elements, nodes, depth
+def _walked(node: Node, depth: int = 0) -> Iterator[tuple[Node, int]]:
+    """Yields a node and all nodes in it, in their order, each with its depth."""
+    yield node, depth
+    for child in node.children:
+        yield from _walked(child, depth + 1)
 
 
 def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
     """Pays for the most that an expression may visit; returns it with paths from the document.
 
     Each step with a wide axis may reach every node from every other node. The content of brackets
-    runs for each node before them; `around` is their number.
+    runs for each node before them.
     """
     nodes, depth, length = document
     if len(expression) > _SOURCE_MAX:
         raise LimitExceeded(f"XPath expression is longer than {_SOURCE_MAX} characters")
     # Of nodes that lie in each other all descendants are found, and joined pair by pair.
     spread = depth * (1 + (nodes >> 6))
-    visits = most = needle = count = 1
-    around, nested, before, rewritten, done = [1], 0, "(", "", 0
+    visits = pairs = needle = count = 1
+    nested, brackets, before, rewritten, done = 0, 0, "(", "", 0
     for token in _TOKEN.finditer(expression):
         kind, word = str(token.lastgroup), token["name"] or token[0]
         count += 1
@@ -423,6 +397,7 @@ def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
         if (kind == "call" and word not in _FUNCTIONS) or (kind, word) == ("axis", "namespace"):
             names = ", ".join(sorted(_FUNCTIONS))
             raise EvaluationError(f"XPath has no function or axis {word!r}", help=f"it has {names}")
+        brackets += (word == "[") - (word == "]")
         nested += (word in ("(", "[")) - (word in (")", "]"))
         if nested > _DEPTH_MAX:
             raise LimitExceeded(f"XPath is nested more than {_DEPTH_MAX} levels deep")
@@ -431,28 +406,21 @@ def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
         elif before == "," and kind != "number":
             # It may be any text of the document.
             needle = length
-        is_top, begins = len(around) == 1, before in _BEGINNINGS
-        if begins:
-            is_value = kind in ("literal", "number", "call") or word == "-"
-            if before == "|" or (before == "comparison" and not is_value):
-                # Each node on the left meets each one on the right.
-                most = max(most, visits * nodes)
-            visits = around[-1] * (nodes if word in ("/", "//") and not is_top else 1)
-            if is_top and (kind in ("axis", "test", "name") or word in ("*", "@", ".", "..")):
-                # lxml would begin at the root element.
-                rewritten += expression[done : token.start()] + "/"
-                done = token.start()
-        elif word in ("/", "//", ")"):
-            visits = min(visits, around[-1] * nodes if not is_top else 1)
+        begins = before in _BEGINNINGS
+        is_value = kind in ("literal", "number", "call") or word == "-"
+        if before == "|" or (before == "comparison" and not is_value):
+            # Each node on the left meets each one on the right.
+            pairs = nodes
+        is_path = kind in ("axis", "test", "name") or word in ("*", "@", ".", "..")
+        if begins and is_path and not brackets:
+            # lxml would begin at the root element.
+            rewritten += expression[done : token.start()] + "/"
+            done = token.start()
+        is_absolute = begins and bool(brackets) and word in ("/", "//")
         if (word == "//" and not begins) or (kind == "axis" and word.startswith("desc")):
             visits *= spread
-        elif word == ".." or (kind == "axis" and word not in _NARROW_AXES):
+        elif is_absolute or word == ".." or (kind == "axis" and word not in _NARROW_AXES):
             visits *= nodes
-        elif word == "[":
-            around.append(visits)
-        elif word == "]" and not is_top:
-            visits = around.pop()
-        most = max(most, visits)
         before = word if kind == "mark" else kind
         if word in _COMPARISONS or word in ("+", "-"):
             before = "comparison" if word in _COMPARISONS else "operator"
@@ -460,7 +428,7 @@ def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
     texts = (length * depth >> 5) + 1
     texts *= min(needle, length) if any(name in expression for name in _SEARCHES) else 1
     count *= count if "concat" in expression else 1
-    run.spend(most * count * (nodes + texts) >> _PIECES)
+    run.spend(visits * pairs * count * (nodes + texts) >> _PIECES)
     return rewritten + expression[done:]
 
 
@@ -474,7 +442,6 @@ MATH = arguments.Family("math")
 XML_FUNCTIONS = arguments.Family("xml")
 
 _LOCALE = "en-US"
-_SHOWN_MAX = 40
 
 CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(arguments.print_text)
 
@@ -482,8 +449,7 @@ CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(arg
 def _parsed(function: str, value: Value, number: Made | None) -> Made:
     """Returns the number that a value represents; raises if it represents none."""
     if number is None:
-        reason = f"Could not parse {str(value)[:_SHOWN_MAX]} as {function}"
-        raise not_valid(function, reason)
+        raise not_valid(function, f"Could not parse {str(value)[:40]} as {function}")
     return number
 
 
@@ -528,10 +494,9 @@ def _to_bool(run: Run, value: Value) -> bool:
     raise wrong("bool", None, "be a boolean, a number, 'true' or 'false'", value)
 
 
-@CONVERSION("isInt(text:str)", "whether a text is a whole number")
-def _is_int(run: Run, text: str) -> bool:
-    number = _read_whole(text)
-    return number is not None and number.is_integer()
+CONVERSION("isInt(text:str)", "whether a text is a whole number")(
+    lambda run, text: (number := _read_whole(text)) is not None and number.is_integer()
+)
 
 
 @CONVERSION("isFloat(text, locale?:str)", "whether a text is a number")
@@ -546,18 +511,27 @@ def _from_json(run: Run, value: Value) -> Value:
         return {}
     if arguments.is_envelope(value):
         if arguments.is_xml(value):
-            return json_of_xml(run, value)
+            result: dict[str, Value] = {}
+            _add_children(parse_xml(run, xml_text(run, value)), result)
+            run.weigh(result)
+            return result
         value = arguments.content_text(run, value)
     if not isinstance(value, str):
         raise wrong("json", None, "be a string or an XML", value)
     run.check_text(len(value), "json")
     run.spend(len(value) >> 4)
+
+    def integer(digits: str) -> int:
+        if len(digits) > 20 or not -INTEGER_MAX <= (number := int(digits)) < INTEGER_MAX:
+            raise ValueError("an integer is beyond 64 bits")
+        return number
+
     try:
         parsed: Value = json.loads(
             value,
             object_pairs_hook=_object,
             parse_constant=refuse_constant,
-            parse_int=_integer,
+            parse_int=integer,
             parse_float=finite,
         )
     except RecursionError:
@@ -575,12 +549,6 @@ def _object(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
         properties.pop(key, None)
         properties[key] = value
     return properties
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > 20 or not -INTEGER_MAX <= (number := int(digits)) < INTEGER_MAX:
-        raise ValueError("an integer is beyond 64 bits")
-    return number
 
 
 CONVERSION("array(value)", "an array with the value as its only item")(lambda run, value: [value])
@@ -611,13 +579,6 @@ def _quotient(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def _float_quotient(left: float, right: float) -> float:
-    try:
-        return left / right
-    except OverflowError:
-        return math.inf
-
-
 # By function: on integers, on floats and on decimals. A product of floats that is too large is
 # infinite in Python as in .NET.
 _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
@@ -630,7 +591,7 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
     ("mul", (operator.mul, operator.mul, formats.DECIMAL.multiply), "the product of two numbers"),
     (
         "div",
-        (_quotient, _float_quotient, formats.DECIMAL.divide),
+        (_quotient, operator.truediv, formats.DECIMAL.divide),
         "the quotient; for two integers without the fraction",
     ),
     (

@@ -177,29 +177,14 @@ def parse_moment(text: str, culture: Culture) -> Moment:
 
 
 # What reads the letters of a pattern; names are read in English, into which they are put.
+_DIRECTIVES_TEXT = (
+    "yyyy=Y yy=y MMMM=B MMM=b MM=m M=m dddd=A ddd=a dd=d d=d HH=H H=H hh=I h=I mm=M m=M ss=S s=S "
+    "tt=p K=z zzz=z zz=z z=z"
+)
 _DIRECTIVES = {
-    "yyyy": "%Y",
-    "yy": "%y",
-    "MMMM": "%B",
-    "MMM": "%b",
-    "dddd": "%A",
-    "ddd": "%a",
-    **{letter * count: f"%{letter}" for letter in "dH" for count in (1, 2)},
-    "M": "%m",
-    "MM": "%m",
-    "h": "%I",
-    "hh": "%I",
-    "m": "%M",
-    "mm": "%M",
-    "s": "%S",
-    "ss": "%S",
-    "tt": "%p",
-    "K": "%z",
-    "zzz": "%z",
-    "zz": "%z",
-    "z": "%z",
-    **{letter * count: "%f" for letter in "fF" for count in range(1, 8)},
+    letters: f"%{mark}" for letters, mark in (pair.split("=") for pair in _DIRECTIVES_TEXT.split())
 }
+_DIRECTIVES |= {letter * count: "%f" for letter in "fF" for count in range(1, 8)}
 _OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\s*\Z", re.IGNORECASE)
 
 
@@ -241,29 +226,22 @@ def _moment(text: str, parts: dict[str, str | None], culture: Culture) -> Moment
     # A zone such as `Z` or `+02:00`.
     digits = zone[1:].replace(":", "") if zone[:1] in ("+", "-") else "0"
     hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
-    month = int(name) if name.isdecimal() else _month_number(name, culture)
+    months = [each.lower().rstrip(".") for each in (*culture.months, *culture.short_months)]
+    month = int(name or 1) if not name or name.isdecimal() else 0
+    if (word := name.lower().rstrip(".")) in months:
+        month = months.index(word) % 12 + 1
     try:
-        days = date(int(year or 1), month, int(parts.get("day") or 1)).toordinal() - 1
+        day = date(int(year or 1), month, int(parts.get("day") or 1))
     except (ValueError, OverflowError):
         raise _not_a_date(text) from None
     if hour > 23 or max(minute, second, int(minutes)) > 59 or int(hours) > 14:
         raise _not_a_date(text)
-    ticks = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND
+    ticks = (day.toordinal() - 1) * DAY + hour * HOUR + minute * MINUTE + second * SECOND
     ticks += int((parts.get("fraction") or "")[:7].ljust(7, "0"))
     if not zone:
         return Moment(ticks, utc=False)
     offset = int(hours) * HOUR + int(minutes) * MINUTE
     return Moment(checked(ticks + offset if zone[0] == "-" else ticks - offset), utc=True)
-
-
-def _month_number(name: str, culture: Culture) -> int:
-    """Returns the number of a month by its name: 1 without a name, 0 for an unknown name."""
-    wanted = name.lower().rstrip(".")
-    for names in (culture.months, culture.short_months):
-        folded = [month.lower().rstrip(".") for month in names]
-        if wanted in folded:
-            return folded.index(wanted) + 1
-    return 0 if name else 1
 
 
 def _not_a_date(text: str) -> EvaluationError:
@@ -383,14 +361,11 @@ DATES("dayOfYear(timestamp:moment)", "the day of the year")(
 
 @DATES("startOfHour(timestamp:moment, format?)", "the full hour before", HOUR)
 @DATES("startOfDay(timestamp:moment, format?)", "midnight before", DAY)
-def _start_of(function: str, ticks: int, run: Run, moment: Moment, form: Value) -> str:
-    return _write(function, Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
-
-
-@DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month")
-def _start_of_month(run: Run, moment: Moment, form: Value) -> str:
-    days = moment.ticks // DAY - moment.date.day + 1
-    return _write("startOfMonth", Moment(days * DAY, moment.utc), form)
+@DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month", DAY)
+def _start_of(function: str, unit: int, run: Run, moment: Moment, form: Value) -> str:
+    days = moment.date.day - 1 if function == "startOfMonth" else 0
+    start = moment.ticks - moment.ticks % unit - days * DAY
+    return _write(function, Moment(start, moment.utc), form)
 
 
 DATES("ticks(timestamp:moment)", "the number of 100 ns ticks since the year 1")(

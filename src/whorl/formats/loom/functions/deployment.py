@@ -6,9 +6,7 @@ Files are not deployed: subscription and tenant have ids of zeros, the resource 
 
 from __future__ import annotations
 
-import hashlib
 import re
-from base64 import b32encode
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -42,9 +40,6 @@ _FACTS: dict[str, Value] = {
         "location": "local",
         "tags": {},
     },
-    "null": None,
-    "true": True,
-    "false": False,
 }
 for _name, _fact in _FACTS.items():
     DEPLOYMENT(f"{_name}()", "a fact of the deployment", _fact)(lambda fact, run: fact)
@@ -90,12 +85,6 @@ def _length(run: Run, value: str | list[Value] | dict[str, Value] | None) -> int
 DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a base")(
     lambda run, base, relative: urljoin(base, relative)
 )
-
-
-@DEPLOYMENT("uniqueString(text, ...)", "13 characters that are the same for the same texts")
-def _unique(run: Run, values: list[Value]) -> str:
-    joined = collections.concat(run, values, "-", "uniqueString")
-    return b32encode(hashlib.sha256(joined.encode()).digest()).decode()[:13].lower()
 
 
 @DEPLOYMENT("resourceId(type, ...)", "the id of a resource in the resource group", _GROUP)

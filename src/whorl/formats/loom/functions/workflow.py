@@ -22,13 +22,16 @@ in the scope is undefined, and the function that needs it raises an error.
 
 from __future__ import annotations
 
+import csv
 import html
+from io import StringIO
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import parse_qsl
 
-from whorl.errors import did_you_mean
 from whorl.formats.loom.functions.collections import join
 from whorl.formats.loom.values import arguments
 from whorl.formats.loom.values.arguments import find_key, forgiving_item, not_valid, text, type_name
+from whorl.ir.checks.scopes import suggest
 from whorl.language.calls import FunctionEntry
 from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -48,7 +51,6 @@ WORKFLOW = arguments.Family("workflow")
 # The functions that differ where what is missing is null.
 LENIENT = arguments.Family("workflow")
 
-_NAMES_MAX = 1_000
 _FAILED = ("Failed", "TimedOut", "Cancelled")
 
 
@@ -71,21 +73,17 @@ def _named(
     function: str, place: str, noun: str, run: Run, name: Value, *, lenient: bool = False
 ) -> Value:
     """Returns the value of a name in one of the tables of the scope."""
-    key = text(function, None, name)
-    table = run.lookup(place)
-    if isinstance(table, dict):
-        if key in table:
-            return table[key]
+    key, found = text(function, None, name), run.lookup(place)
+    table = found if isinstance(found, dict) else {}
+    if key not in table:
         run.spend(len(table) >> 4)
-        own = find_key(table, key)
-        if own is not None:
-            return table[own]
-    if lenient:
-        return None
+    own = find_key(table, key)
+    if own is not None or lenient:
+        return None if own is None else table[own]
     fault = EvaluationError(
         f"The template language function {function!r} cannot be evaluated: "
         f"the {noun} {key!r} is not defined",
-        help=did_you_mean(key, list(table)[:_NAMES_MAX] if isinstance(table, dict) else []),
+        help=suggest(key, table),
     )
     fault.name = key
     raise fault
@@ -102,14 +100,8 @@ for _signature, _place, _noun, _doc in (
 
 @WORKFLOW("agentParameters(name)", "an argument that the model chose", reads="$call", borrows=True)
 def _agent_parameter(run: Run, name: Value) -> Value:
-    call = run.lookup("$call")
-    if not isinstance(call, dict) or not isinstance(given := call.get("arguments"), dict):
-        raise EvaluationError(
-            "The template language function 'agentParameters' cannot be evaluated: "
-            "it is not inside a tool of an agent"
-        )
-    own = find_key(given, text("agentParameters", None, name))
-    return None if own is None else given[own]
+    given = _scoped("agentParameters", "$call", run, "arguments")
+    return forgiving_item(given, text("agentParameters", None, name))
 
 
 def _record(function: str, run: Run, name: Value) -> Value:
@@ -121,8 +113,8 @@ def _record(function: str, run: Run, name: Value) -> Value:
         return _named(function, "$actions", "workflow action", run, name)
     except EvaluationError:
         started = run.lookup("$trigger")
-        own = started.get("name") if isinstance(started, dict) else None
-        if isinstance(name, str) and isinstance(own, str) and name.lower() == own.lower():
+        own = value_at(started, "name")
+        if isinstance(own, str) and own.lower() == str(name).lower():
             return started
         raise
 
@@ -141,11 +133,9 @@ WORKFLOW("actionOutputs(action)", _OLD, reads="$actions", borrows=True)(_outputs
 )
 def _result(run: Run, name: Value) -> Value:
     inside = _named("result", "$scopes", "scope", run, name)
-    records = run.lookup("$actions")
-    if not isinstance(inside, list) or not isinstance(records, dict):
-        return None
+    assert isinstance(inside, list)
     run.spend(len(inside))
-    each = [records.get(action) for action in inside if isinstance(action, str)]
+    each = [value_at(run.lookup("$actions"), str(action)) for action in inside]
     return [record for record in each if record is not None]
 
 
@@ -166,10 +156,10 @@ def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
 
 def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
     given = _outputs(function, run, name)
-    if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
-        # The whole result of an action is its body there, unless it has a part for the body.
-        return given
-    return _body_of(given)
+    # In lenient files the whole result of an action is its body, unless it has a part for it.
+    otherwise = given if lenient else None
+    # Outputs of an action such as Compose may have any type.
+    return forgiving_item(given, "body", otherwise) if isinstance(given, dict) else otherwise
 
 
 _VARIABLE = "the value of a variable, or of a variable of the loop"
@@ -180,11 +170,6 @@ for _signature, _call, _doc, _place in (
 ):
     for _family, _lenient in ((WORKFLOW, False), (LENIENT, True)):
         _family(_signature, _doc, _lenient, reads=_place, borrows=True)(_call)
-
-
-def _body_of(given: Value) -> Value:
-    """Returns the body of outputs; outputs of an action such as Compose may have any type."""
-    return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
 def _scoped(function: str, place: str, run: Run, part: Value = None) -> Value:
@@ -203,7 +188,8 @@ def _trigger_outputs(function: str, place: str, run: Run) -> Value:
 
 
 def _trigger_body(function: str, place: str, run: Run) -> Value:
-    return _body_of(_trigger_outputs(function, place, run))
+    given = _trigger_outputs(function, place, run)
+    return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
 _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
@@ -342,7 +328,6 @@ def agent_outputs(run: Run, results: Value, asked: str) -> Value:
 
 
 _MISFITS_SHOWN = 3
-_QUOTED = (",", '"', "\n", "\r")
 
 
 def parsed(run: Run, answer: Value) -> Value:
@@ -416,8 +401,9 @@ def unfolded(run: Run, wrapped: dict[str, Value]) -> Value:
     written = str(wrapped["$content-type"])
     kind, content = written.partition(";")[0].strip().lower(), arguments.content_bytes(run, wrapped)
     if kind == "application/x-www-form-urlencoded":
-        text = content.decode("utf-8", "replace")
-        return {**wrapped, "$formdata": arguments.form_pairs(run, text)}
+        pairs = parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True)
+        run.check_items(len(pairs), "form")
+        return {**wrapped, "$formdata": [{"key": key, "value": value} for key, value in pairs]}
     if kind.startswith("multipart/"):
         return {**wrapped, "$multipart": arguments.multipart_bodies(run, content, written)}
     return wrapped
@@ -456,19 +442,16 @@ def table_of(run: Run, inputs: dict[str, Value]) -> str:
     run.check_items(cells, "table")
     run.spend(cells)
     lines = [[arguments.print_text(run, value_at(row, name)) for name in headers] for row in rows]
-    if str(inputs.get("format")).upper() == "CSV":
-        text = "".join(",".join(map(_cell, line)) + "\r\n" for line in (headers, *lines))
+    if inputs.get("format") == "CSV":
+        written = StringIO(newline="")
+        csv.writer(written).writerows((headers, *lines))
+        text = written.getvalue()
     else:
         text = "<table><thead>{}</thead><tbody>{}</tbody></table>".format(
             _row("th", headers), "".join(_row("td", line) for line in lines)
         )
     run.check_text(len(text), "table")
     return text
-
-
-def _cell(text: str) -> str:
-    is_plain = not any(mark in text for mark in _QUOTED)
-    return text if is_plain else '"' + text.replace('"', '""') + '"'
 
 
 def _row(tag: str, line: list[str]) -> str:
@@ -559,13 +542,16 @@ def final_of(run: Run, ends: Ends) -> Value:
 
 
 def response_of(run: Run, names: list[str]) -> Value:
-    """Returns the body of the first response."""
-    return _unwrapped(_first_response(run, names), False)
+    """Returns the body of the first response; stored runs call it."""
+    return response_part(run, names, "body")
 
 
 def response_part(run: Run, names: list[str], part: str) -> Value:
-    """Returns another part of the first response."""
-    outputs = _first_response(run, names)
+    """Returns a part of the first response: its body, statusCode or headers."""
+    records = [record_of(run, name) for name in names]
+    sent = [record for record in records if "outputs" in record and "error" not in record]
+    first = min(sent, key=lambda record: str(record.get("endTime")), default={})
+    outputs = first.get("outputs")
     if not isinstance(outputs, dict):
         return None
     return outputs.get(part, 200 if part == "statusCode" else None)
@@ -575,13 +561,6 @@ def tracking_of(run: Run, name: str) -> Value:
     """Returns the run's tracking id, which its caller may give, or else its name."""
     given = fact(run, name)
     return value_at(fact(run, "$workflow"), "run", "name") if given is None else given
-
-
-def _first_response(run: Run, names: list[str]) -> Value:
-    records = [record_of(run, name) for name in names]
-    sent = [record for record in records if "outputs" in record and "error" not in record]
-    sent.sort(key=lambda record: str(record.get("endTime")))
-    return sent[0].get("outputs") if sent else None
 
 
 def answered_once(run: Run, response: Value, others: list[str]) -> Value:

@@ -11,7 +11,6 @@ from decimal import Decimal
 from functools import partial
 from struct import unpack
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
-from urllib.parse import parse_qsl
 
 from whorl.language import calls
 from whorl.language.faults import EvaluationError
@@ -30,20 +29,20 @@ Call = TypeVar("Call", bound="Callable[..., Value]")
 Check: TypeAlias = "Callable[[str, int | None, Value], Any]"
 
 _ORDINALS = ("first", "second", "third", "fourth")
-# From the narrowest type: a boolean is an integer to Python.
-_TYPE_NAMES: tuple[tuple[type | UnionType, str], ...] = (
-    (type(None), "Null"),
-    (bool, "Boolean"),
-    (int, "Integer"),
-    (float | Decimal, "Float"),
-    (str, "String"),
-    (list, "Array"),
-)
+_TYPE_NAMES: dict[type, str] = {
+    type(None): "Null",
+    bool: "Boolean",
+    int: "Integer",
+    float: "Float",
+    Decimal: "Float",
+    str: "String",
+    list: "Array",
+}
 
 
 def type_name(value: Value) -> str:
     """Returns the name of a value's type in Logic Apps."""
-    return next((name for kind, name in _TYPE_NAMES if isinstance(value, kind)), "Object")
+    return _TYPE_NAMES.get(type(value), "Object")
 
 
 def wrong(function: str, place: int | None, wanted: str, value: Value) -> EvaluationError:
@@ -67,10 +66,9 @@ def is_number(value: Value) -> bool:
 
 def _checker(kind: type | UnionType, wanted: str) -> Check:
     """Returns the check that an argument (of a function, at a place) is of a type."""
-    refused = () if kind is bool else bool
 
     def check(function: str, place: int | None, value: Value) -> Value:
-        if isinstance(value, kind) and not isinstance(value, refused):
+        if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
             return value
         raise wrong(function, place, wanted, value)
 
@@ -202,15 +200,15 @@ def strict_item(value: Value, key: Value) -> Value:
         shown = ", ".join(list(value)[:_SHOWN_MAX]) + ", ..." * (len(value) > _SHOWN_MAX)
         raise EvaluationError(
             f"property {key!r} doesn't exist, available properties are {shown!r}",
-            help=f"write ?[{key!r}] where it may be missing",
+            help=f"write ?[{key!r}] if it may be missing",
         )
     if isinstance(value, list):
         raise EvaluationError(
             f"the array index '{key}' is outside bounds (0, {len(value) - 1}) of array"
         )
     raise EvaluationError(
-        f"property {_written(key)!r} cannot be selected of null",
-        help="write ? before the property where the value may be null",
+        f"property {str(key)[:60]!r} cannot be selected of null",
+        help="write ? before the property if the value may be null",
     )
 
 
@@ -227,10 +225,6 @@ def forgiving_item(value: Value, key: Value, missing: Value = None) -> Value:
     if isinstance(value, list | dict):
         reason += f" by a key of type {type_name(key)!r}"
     raise EvaluationError(reason)
-
-
-def _written(key: Value) -> str:
-    return key if isinstance(key, str) else str(key)[:40]
 
 
 def same(run: Run, left: Value, right: Value) -> bool:
@@ -309,20 +303,18 @@ def content_bytes(run: Run, value: dict[str, Value]) -> bytes:
 
 
 def content_text(run: Run, value: dict[str, Value]) -> str:
-    return decode_text(content_bytes(run, value), charset(str(value["$content-type"])))
+    """Returns content as text: in the encoding that its type names, or in UTF-8."""
+    content_type = str(value["$content-type"])
+    if any("=" not in parameter for parameter in content_type.split(";")[1:]):
+        raise EvaluationError(f"the content type {content_type!r} is not valid")
+    charset = charset_named(["utf-8", *_parameter(content_type, "charset")][-1])
+    return decode_text(content_bytes(run, value), charset)
 
 
 def decode_text(content: bytes, encoding: str) -> str:
     """Decodes bytes; invalid ones become U+FFFD."""
     text = content.decode(encoding, "replace")
     return text.removeprefix("\ufeff") if encoding == "utf-8" else text
-
-
-def charset(content_type: str) -> str:
-    """Returns the Python name of the encoding of a content type, UTF-8 if it has none."""
-    if any("=" not in parameter for parameter in content_type.split(";")[1:]):
-        raise EvaluationError(f"the content type {content_type!r} is not valid")
-    return charset_named(["utf-8", *_parameter(content_type, "charset")][-1].lower())
 
 
 def _parameter(content_type: str, name: str) -> list[str]:
@@ -389,14 +381,6 @@ def decode_name(name: str) -> str:
 _PARTS_MAX = 1_000
 
 
-def form_pairs(run: Run, text: str) -> list[Value]:
-    """Return the pairs of a form, in order."""
-    run.check_text(len(text), "form")
-    pairs = parse_qsl(text, keep_blank_values=True)
-    run.check_items(len(pairs), "form")
-    return [{"key": key, "value": value} for key, value in pairs]
-
-
 def multipart_bodies(run: Run, content: bytes, content_type: str) -> list[Value]:
     """Return the parts of a message; each has headers and wrapped content."""
     boundary = next(iter(_parameter(content_type, "boundary")), "")
@@ -435,20 +419,15 @@ def print_text(run: Run, value: Value) -> str:
     if is_envelope(value):
         return content_text(run, value)
     if isinstance(value, list | dict):
-        return json_text(run, value)
+        run.spend(2 * measure(value, run.limits, run.text_max))
+        written = _json_of(value)
+        run.check_text(len(written), "JSON")
+        return written
     raise EvaluationError(f"{kind_of(value)} cannot be printed")
 
 
-def json_text(run: Run, value: Value) -> str:
-    """Write a value as compact JSON."""
-    parts = measure(value, run.limits, run.text_max)
-    run.spend(2 * parts)
-    written = _json_of(value)
-    run.check_text(len(written), "JSON")
-    return written
-
-
 def _json_of(value: Value) -> str:
+    """Writes a value as compact JSON."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, list):

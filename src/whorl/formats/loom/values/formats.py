@@ -151,30 +151,23 @@ _DIGITS_MAX = 1_000
 _PLACES_MAX = 28
 
 
-@lru_cache(maxsize=64)
-def _pattern(point: str, group: str, exponent: bool, trailing: bool) -> re.Pattern[str]:
-    digits = (
-        rf"(?P<whole>[0-9][0-9{re.escape(group)}]*+)?(?:{re.escape(point)}(?P<places>[0-9]*+))?"
-    )
-    power = r"(?:[eE](?P<power>[+-]?[0-9]+))?" if exponent else "(?P<power>(?!))?"
-    after = r"\s*(?P<after>[+-])?" if trailing else "(?P<after>(?!))?"
-    return re.compile(rf"\s*(?P<before>[+-])?\s*{digits}{power}{after}\s*\Z")
-
-
 def _read_digits(
     text: str, culture: Culture, *, exponent: bool = True, trailing: bool = True
 ) -> str | None:
     """Returns a number in the notation of Python, or None if the text does not hold a number."""
-    if len(text) > _DIGITS_MAX:
-        return None
-    match = _pattern(culture.point, culture.group, exponent, trailing).match(text)
+    whole = rf"(?P<whole>[0-9][0-9{re.escape(culture.group)}]*+)?"
+    places = rf"(?:{re.escape(culture.point)}(?P<places>[0-9]*+))?"
+    power = r"(?:[eE](?P<power>[+-]?[0-9]+))?"
+    pattern = rf"(?P<before>[+-])?\s*+{whole}{places}{power}\s*+(?P<after>[+-])?"
+    match = re.fullmatch(pattern, text.strip()) if len(text) <= _DIGITS_MAX else None
     if match is None or (match["before"] and match["after"]):
         return None
-    whole = (match["whole"] or "").replace(culture.group, "")
-    if not whole and not match["places"]:
+    digits = (match["whole"] or "").replace(culture.group, "")
+    is_refused = (match["power"] and not exponent) or (match["after"] and not trailing)
+    if is_refused or not (digits or match["places"]):
         return None
     sign = "-" if "-" in (match["before"], match["after"]) else ""
-    return f"{sign}{whole or 0}.{match['places'] or 0}e{match['power'] or 0}"
+    return f"{sign}{digits or 0}.{match['places'] or 0}e{match['power'] or 0}"
 
 
 def read_float(text: str, culture: Culture, *, trailing: bool = True) -> float | None:
