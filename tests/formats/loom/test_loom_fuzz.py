@@ -87,11 +87,3 @@ def test_each_part_may_be_missing() -> None:
 @given(st.sampled_from(PLACES), st.sampled_from(SCALARS))
 def test_each_part_may_be_anything(path: tuple[Any, ...], value: Any) -> None:
     outcome(json.dumps(changed(EVERYTHING, path, value)), "main.json")
-
-
-@pytest.mark.campaign
-@settings(max_examples=amount(60, 1200), deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 3_000), st.text(max_size=6))
-def test_the_text_may_be_cut_and_filled(at: int, text: str) -> None:
-    whole = json.dumps(EVERYTHING)
-    outcome(whole[:at] + text + whole[at + 3 :], "main.json")

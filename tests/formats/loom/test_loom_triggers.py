@@ -78,6 +78,7 @@ def test_a_key_starts_each_item_once() -> None:
     [
         ({"splitOn": "@triggerBody()?['x']"}, {}, "splits on is nothing"),
         ({"splitOn": "@triggerBody()"}, {"a": 1}, "splits on is a dict"),
+        ({"splitOn": "orders"}, {}, "splits on is a str"),
         ({"splitOn": "@triggerBody()['x']"}, {}, "cannot be computed"),
         ({"splitOn": "@triggerBody()", "runtimeConfiguration": {"concurrency": {"runs": 3}}},
          [0] * 101, "has 101 items to split on, and may have 100"),
@@ -95,7 +96,6 @@ def test_what_does_not_fit_starts_nothing(trigger: dict[str, Any], body: Any, wo
 @pytest.mark.parametrize(
     "trigger",
     [
-        {"splitOn": "orders"},
         {"conditions": [{"dependsOn": "x"}]},
         {"runtimeConfiguration": {"concurrency": {"runs": "@parameters('n')"}}},
         {"splitOn": "@triggerBdy()"},

@@ -22,6 +22,7 @@ from whorl.formats.loom.forms import (
     text_at,
 )
 from whorl.formats.loom.references import CALL
+from whorl.ir.checks.scopes import suggest
 from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
@@ -398,7 +399,7 @@ def read_handoff(action: Action) -> ir.Node:
     name, known = text_at(action.inputs, "name"), action.context.agents
     if name.lower() not in known:
         message = f"{action.name!r} hands over to the agent {name!r}, which does not exist"
-        advice = f"there is {', '.join(e.name for e in known.values()) or 'none'}"
+        advice = suggest(name, (entry.name for entry in known.values()))
         action.context.report("W005", message, action.span, label="no such agent", help=advice)
     words = f"{_spelled(action.context, name)} continues from here"
     return ir.Compute(name=action.name, value=forms.fields(body=ir.Constant(words)))
@@ -613,17 +614,14 @@ def _read_action(action: Action) -> ir.Node:
         node = replace(node, timeout_s=timeout_s)
     if isinstance(node, ir.Task) and node.kind == "connector":
         node = connected(action, node)
-    if secure := forms.secured(action.fields):
-        node = _secured(node, secure)
+    secure = forms.secured(action.fields)
+    if secure and isinstance(node, ir.Stop):
+        node = replace(node, message=ir.Constant("the reason is secure and is not shown"))
+    elif secure:
+        # Computed results are always secure.
+        is_hidden = "outputs" in secure or isinstance(node, ir.Compute | ir.Assign)
+        node = replace(node, secure_outputs=is_hidden)
     return replace(node, echo=_echo(action)) if action.context.reads_inputs else node
-
-
-def _secured(node: ir.Node, secure: set[str]) -> ir.Node:
-    """Returns the node of an action with secure inputs or outputs; computed results are secure."""
-    if isinstance(node, ir.Stop):
-        return replace(node, message=ir.Constant("the reason is secure and is not shown"))
-    is_hidden = "outputs" in secure or isinstance(node, ir.Compute | ir.Assign)
-    return replace(node, secure_outputs=is_hidden)
 
 
 def _read_unknown(action: Action) -> ir.Node:

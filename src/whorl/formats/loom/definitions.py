@@ -106,20 +106,12 @@ class Template:
         values.
         """
         self.meter.spend(1, value.span)
-        match value:
-            case Scalar():
-                return self._deploy_text(value, runs) if isinstance(value.value, str) else value
-            case Sequence():
-                return Sequence(tuple(self.deploy(i, runs=runs) for i in value), value.span)
-            case Mapping():
-                entries = tuple(
-                    Entry(self._key(e.key), self.deploy(e.value, runs=runs)) for e in value
-                )
-                return Mapping(entries, value.span)
-
-    def _key(self, key: Scalar) -> Scalar:
-        made = self._deploy_text(key, runs=False) if key.text[:1] == "[" else key
-        return made if isinstance(made, Scalar) and isinstance(made.value, str) else key
+        if isinstance(value, Sequence):
+            return Sequence(tuple(self.deploy(i, runs=runs) for i in value), value.span)
+        if isinstance(value, Mapping):
+            entries = (Entry(e.key, self.deploy(e.value, runs=runs)) for e in value)
+            return Mapping(tuple(entries), value.span)
+        return self._deploy_text(value, runs) if isinstance(value.value, str) else value
 
     def _deploy_text(self, scalar: Scalar, runs: bool) -> Value:
         text = scalar.text

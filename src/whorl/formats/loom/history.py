@@ -163,7 +163,9 @@ class ActionWords(MockWords):
         outputs = fields.get("outputs")
         if not calls or "function" in fields or not isinstance(outputs, dict | None):
             return fields
-        code = _code_of((outputs or {}).get("statusCode"))
+        # A status code may be written by its name.
+        named = str((outputs or {}).get("statusCode")).lower()
+        code = int(named) if named.isdecimal() else STATUS_CODES.get(named)
         status = str(fields.get("status", ""))
         is_failed = "error" in fields or status.lower() == "failed"
         is_failed = is_failed or (not status and code is not None and code >= 400)
@@ -195,14 +197,6 @@ class ActionWords(MockWords):
             outputs = {"body": outputs}
         names = {port.name for port in workflow.inputs}
         return {name: value for name, value in outputs.items() if name in names}
-
-
-def _code_of(written: object) -> int | None:
-    """Returns a status code, which may be written by its name."""
-    if isinstance(written, int) and not isinstance(written, bool):
-        return written
-    text = str(written).lower()
-    return int(text) if text.isdecimal() else STATUS_CODES.get(text)
 
 
 WORDS = ActionWords()

@@ -84,6 +84,7 @@ def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir
     schema = find(inputs, "schema")
     runs, waiting = _concurrency(trigger)
     path = text_at(inputs, "relativePath").strip("/")
+    split_on = find(written, "splitOn")
     tracking = find(written, "splitOnConfiguration", "correlation", TRACKING)
     tracking = tracking or find(written, "correlation", TRACKING)
     gives: list[tuple[Part, str]] = [("body", BODY), ("headers", HEADERS), ("queries", QUERIES)]
@@ -101,7 +102,7 @@ def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir
         gives=tuple(gives),
         fields=tuple(field.name for field in find_mapping(schema, "properties") or ()),
         conditions=tuple(_conditions(trigger)),
-        split_on=_split_on(trigger),
+        split_on=None if split_on is None else context.value(split_on),
         items_max=_ITEMS_MAX if runs is None else _WITH_CONCURRENCY_MAX,
         tracking=None if tracking is None else context.value(tracking),
         concurrency=runs,
@@ -169,16 +170,6 @@ def _conditions(trigger: Action) -> Iterator[ir.Expression]:
             _refuse(trigger, message, 'write {"expression": "@equals(...)"}', item.span)
         else:
             yield trigger.context.condition(expression)
-
-
-def _split_on(trigger: Action) -> ir.Value | None:
-    written = find(trigger.fields, "splitOn")
-    if written is None:
-        return None
-    if not forms.is_expression(written):
-        message = f"splitOn of trigger {trigger.name[:60]!r} is not an expression"
-        _refuse(trigger, message, "write \"@triggerBody()?['value']\"", written.span)
-    return trigger.context.value(written)
 
 
 def _concurrency(trigger: Action) -> tuple[int | None, int]:

@@ -244,24 +244,22 @@ def _uri_part(function: str, part: Callable[[re.Match[str]], Value], run: Run, u
     return part(match)
 
 
-_PARTS: tuple[tuple[str, str, Callable[[re.Match[str]], Value]], ...] = (
-    ("uriHost", "the host", lambda uri: (uri["host"] or "").lower()),
-    ("uriPath", "the path, or / if it has none", lambda uri: uri["path"] or "/"),
-    (
-        "uriPathAndQuery",
-        "the path with the query",
-        lambda uri: (uri["path"] or "/") + (uri["query"] or ""),
-    ),
-    (
-        "uriPort",
-        "the port, or the default port of the scheme",
-        lambda uri: int(uri["port"] or _PORTS.get(uri["scheme"].lower(), -1)),
-    ),
-    ("uriQuery", "the query with its question mark", lambda uri: uri["query"] or ""),
-    ("uriScheme", "the scheme", lambda uri: uri["scheme"].lower()),
+URIS("uriHost(uri:str)", "the host", lambda uri: (uri["host"] or "").lower())(_uri_part)
+URIS("uriPath(uri:str)", "the path, or / if it has none", lambda uri: uri["path"] or "/")(_uri_part)
+URIS(
+    "uriPathAndQuery(uri:str)",
+    "the path with the query",
+    lambda uri: (uri["path"] or "/") + (uri["query"] or ""),
+)(_uri_part)
+URIS(
+    "uriPort(uri:str)",
+    "the port, or the default port of the scheme",
+    lambda uri: int(uri["port"] or _PORTS.get(uri["scheme"].lower(), -1)),
+)(_uri_part)
+URIS("uriQuery(uri:str)", "the query with its question mark", lambda uri: uri["query"] or "")(
+    _uri_part
 )
-for _function, _says, _part in _PARTS:
-    URIS(f"{_function}(uri:str)", _says, _part)(_uri_part)
+URIS("uriScheme(uri:str)", "the scheme", lambda uri: uri["scheme"].lower())(_uri_part)
 
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\Z", re.ASCII)
 

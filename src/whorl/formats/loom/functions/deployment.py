@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from whorl.formats.loom.functions import collections
-from whorl.formats.loom.values.arguments import Family, not_valid, print_text, text, wrong
+from whorl.formats.loom.values.arguments import Family, not_valid, print_text, text
 from whorl.language.libraries import Library
 from whorl.language.values import UNDEFINED
 
@@ -73,13 +73,6 @@ def _format(run: Run, values: list[Value]) -> str:
         run.limit_text(len(pattern) + size, "format")
         end = place.end()
     return "".join([*parts, pattern[end:]])
-
-
-@DEPLOYMENT("length(value:collection)", "how many characters, items or properties there are")
-def _length(run: Run, value: str | list[Value] | dict[str, Value] | None) -> int:
-    if value is None:
-        raise wrong("length", None, "be an object, an array or a string", value)
-    return len(value)
 
 
 DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a base")(

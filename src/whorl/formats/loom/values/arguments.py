@@ -173,9 +173,6 @@ def _checked(
 ) -> Callable[..., Value]:
     """Returns a call that checks its arguments first; an optional one may be null."""
     kept = [(at, check, optional) for at, (check, optional) in enumerate(checks) if check]
-    _, only, is_optional = kept[0]
-    if len(checks) == 1 and not is_optional:
-        return lambda run, value: call(run, only(name, None, value))
 
     def checked(run: Run, *given: Value) -> Value:
         values = list(given)
@@ -451,18 +448,11 @@ def float_text(number: float) -> str:
     """Write a float as .NET does: the shortest digits that give it back."""
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
-    sign, digits, exponent = Decimal(repr(number)).as_tuple()
-    assert isinstance(exponent, int)
-    shown = "".join(map(str, digits)).rstrip("0") or "0"
-    point = len(digits) + exponent if number else 1
-    minus = "-" * sign
-    if -4 < point <= 15:
-        if point <= 0:
-            return f"{minus}0.{'0' * -point}{shown}"
-        whole, places = shown[:point].ljust(point, "0"), shown[point:]
-        return f"{minus}{whole}.{places}" if places else minus + whole
-    mantissa = shown[0] + (f".{shown[1:]}" if len(shown) > 1 else "")
-    return f"{minus}{mantissa}E{'+' if point > 0 else '-'}{abs(point - 1):02d}"
+    exact = Decimal(repr(number)).normalize()
+    if not number or 1e-4 <= abs(number) < 1e15:
+        return format(exact, "f")
+    mantissa, _, power = format(exact, "E").partition("E")
+    return f"{mantissa}E{power[0]}{power[1:].zfill(2)}"
 
 
 def pay(run: Run, value: Value) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from calendar import monthrange
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from itertools import islice
@@ -240,9 +240,9 @@ def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
     return written
 
 
-def _rounded(number: Decimal, places: int | None, usual: int = 2) -> str:
+def _rounded(number: Decimal, places: int | None) -> str:
     """Writes the absolute value of a number with some decimal places, rounding halves up."""
-    quantum = Decimal(1).scaleb(-(usual if places is None else places))
+    quantum = Decimal(1).scaleb(-2 if places is None else -places)
     return format(abs(number).quantize(quantum, context=_EXACT), "f")
 
 
@@ -256,10 +256,7 @@ def _grouped(number: Decimal, places: int | None, culture: Culture) -> str:
 def _general(number: Decimal, places: int | None, culture: Culture) -> str:
     if places:
         raise EvaluationError("the number format 'G' takes no places", help="use 'N' or 'F'")
-    digits = format(number, "f")
-    if "." in digits:
-        digits = digits.rstrip("0").rstrip(".")
-    return digits.replace(".", culture.point)
+    return format(number.normalize(_EXACT), "f").replace(".", culture.point)
 
 
 # Each writes the size of a number, but for the general format, which has the sign, too.
@@ -378,24 +375,21 @@ def from_epoch(seconds: float) -> Moment:
 
 def in_zone(moment: Moment, zone: ZoneInfo) -> Moment:
     """Returns the local time in a zone of a moment in UTC."""
-    try:
-        shown = _datetime(moment).replace(tzinfo=UTC).astimezone(zone)
-    except OverflowError:
-        raise _beyond() from None
-    return Moment(checked(moment.ticks + _offset(shown)), utc=False)
+    return Moment(checked(moment.ticks + _offset(moment, UTC, zone)), utc=False)
 
 
 def from_zone(moment: Moment, zone: ZoneInfo) -> Moment:
     """Returns the moment in UTC of a local time in a zone."""
-    return Moment(checked(moment.ticks - _offset(_datetime(moment).replace(tzinfo=zone))), utc=True)
+    return Moment(checked(moment.ticks - _offset(moment, zone, zone)), utc=True)
 
 
-def _datetime(moment: Moment) -> datetime:
-    return datetime.min + timedelta(microseconds=moment.ticks // 10)
-
-
-def _offset(shown: datetime) -> int:
-    offset = shown.utcoffset()
+def _offset(moment: Moment, own: tzinfo, zone: ZoneInfo) -> int:
+    """Returns the offset of a zone in ticks at a moment, which is a time of its own zone."""
+    local = datetime.min + timedelta(microseconds=moment.ticks // 10)
+    try:
+        offset = local.replace(tzinfo=own).astimezone(zone).utcoffset()
+    except OverflowError:
+        raise _beyond() from None
     assert offset is not None
     return round(offset.total_seconds()) * SECOND
 
