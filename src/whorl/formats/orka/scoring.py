@@ -244,63 +244,32 @@ def value_at(value: Value, steps: list[Value]) -> Value:
 
 PRESETS = ("strict", "moderate", "lenient")
 APPROVED_FROM = 0.7
-# The criteria of each context, by dimension.
-CONTEXTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "loop_convergence": {
-        "improvement": ("better_than_previous", "significant_delta", "approaching_target"),
-        "stability": ("not_degrading", "consistent_direction"),
-        "convergence": ("delta_decreasing", "within_tolerance"),
-    },
-    "quality": {
-        "accuracy": ("factually_correct", "addresses_question", "no_hallucinations"),
-        "completeness": ("comprehensive_answer", "includes_examples"),
-        "clarity": ("well_structured", "easy_to_understand"),
-        "relevance": ("stays_on_topic",),
-    },
-    "graphscout": {
-        "completeness": (
-            *("has_all_required_steps", "addresses_all_query_aspects", "handles_edge_cases"),
-            "includes_fallback_path",
-        ),
-        "efficiency": (
-            *("minimizes_redundant_calls", "uses_appropriate_agents", "optimizes_cost"),
-            "optimizes_latency",
-        ),
-        "safety": (
-            *("validates_inputs", "handles_errors_gracefully", "has_timeout_protection"),
-            "avoids_risky_combinations",
-        ),
-        "coherence": ("logical_agent_sequence", "proper_data_flow", "no_conflicting_actions"),
-    },
-    "validation": {
-        "completeness": ("matches_schema", "all_required_fields", "correct_types"),
-        "accuracy": ("within_bounds", "valid_relationships"),
-        "format": ("well_formed",),
-    },
-}
-# In the order of the criteria above: strict, moderate, lenient.
-_WEIGHTS: dict[str, tuple[tuple[float, ...], ...]] = {
-    "loop_convergence": (
-        (0.30, 0.15, 0.10, 0.15, 0.10, 0.10, 0.10),
-        (0.25, 0.15, 0.10, 0.18, 0.12, 0.12, 0.08),
-        (0.25, 0.12, 0.08, 0.20, 0.15, 0.10, 0.10),
-    ),
-    "quality": (
-        (0.25, 0.20, 0.15, 0.15, 0.05, 0.08, 0.07, 0.05),
-        (0.22, 0.18, 0.12, 0.18, 0.08, 0.10, 0.07, 0.05),
-        (0.20, 0.15, 0.10, 0.20, 0.10, 0.12, 0.08, 0.05),
-    ),
-    "graphscout": (
-        (0.20, 0.15, 0.10, 0.10, 0.08, 0.08, 0.04, 0.04, 0.06, 0.05, 0.03, 0.02, 0.03, 0.01, 0.01),
-        (0.18, 0.12, 0.08, 0.07, 0.10, 0.10, 0.05, 0.05, 0.08, 0.07, 0.03, 0.02, 0.03, 0.01, 0.01),
-        (0.15, 0.10, 0.05, 0.05, 0.12, 0.12, 0.06, 0.06, 0.10, 0.08, 0.04, 0.02, 0.03, 0.01, 0.01),
-    ),
-    "validation": (
-        (0.30, 0.20, 0.15, 0.15, 0.10, 0.10),
-        (0.25, 0.20, 0.15, 0.18, 0.12, 0.10),
-        (0.20, 0.18, 0.15, 0.20, 0.15, 0.12),
-    ),
-}
+# By context and dimension: the criteria, with their weights in percent for each preset.
+_TABLE = """
+loop_convergence improvement better_than_previous 30 25 25 significant_delta 15 15 12
+loop_convergence improvement approaching_target 10 10 8
+loop_convergence stability not_degrading 15 18 20 consistent_direction 10 12 15
+loop_convergence convergence delta_decreasing 10 12 10 within_tolerance 10 8 10
+quality accuracy factually_correct 25 22 20 addresses_question 20 18 15 no_hallucinations 15 12 10
+quality completeness comprehensive_answer 15 18 20 includes_examples 5 8 10
+quality clarity well_structured 8 10 12 easy_to_understand 7 7 8
+quality relevance stays_on_topic 5 5 5
+graphscout completeness has_all_required_steps 20 18 15 addresses_all_query_aspects 15 12 10
+graphscout completeness handles_edge_cases 10 8 5 includes_fallback_path 10 7 5
+graphscout efficiency minimizes_redundant_calls 8 10 12 uses_appropriate_agents 8 10 12
+graphscout efficiency optimizes_cost 4 5 6 optimizes_latency 4 5 6
+graphscout safety validates_inputs 6 8 10 handles_errors_gracefully 5 7 8
+graphscout safety has_timeout_protection 3 3 4 avoids_risky_combinations 2 2 2
+graphscout coherence logical_agent_sequence 3 3 3 proper_data_flow 1 1 1
+graphscout coherence no_conflicting_actions 1 1 1
+validation completeness matches_schema 30 25 20 all_required_fields 20 20 18 correct_types 15 15 15
+validation accuracy within_bounds 15 18 20 valid_relationships 10 12 15
+validation format well_formed 10 10 12
+"""
+CONTEXTS: dict[str, dict[str, dict[str, list[str]]]] = {}
+for _context, _dimension, *_parts in map(str.split, _TABLE.strip().splitlines()):
+    _criteria = CONTEXTS.setdefault(_context, {}).setdefault(_dimension, {})
+    _criteria |= {_parts[at]: _parts[at + 1 : at + 4] for at in range(0, len(_parts), 4)}
 _TRUE = ("true", "yes", "pass", "passed", "met", "1")
 _FALSE = ("false", "no", "fail", "failed", "unmet", "0")
 _WORD = re.compile(r"\b(true|yes|pass|passed|met|false|no|fail|failed|unmet)\b")
@@ -314,8 +283,10 @@ def paths_of(context: str) -> list[str]:
 
 def weights_of(context: str, preset: str, changed: dict[str, float]) -> dict[str, float]:
     """Returns the weight of each criterion; changed weights are scaled so that they sum to 1."""
-    table = _WEIGHTS[context][PRESETS.index(preset)]
-    weights = dict(zip(paths_of(context), table, strict=True)) | changed
+    at, weights = PRESETS.index(preset), dict[str, float]()
+    for name, criteria in CONTEXTS[context].items():
+        weights |= {f"{name}.{part}": int(parts[at]) / 100 for part, parts in criteria.items()}
+    weights |= changed
     total = sum(weights.values())
     return {path: weight / total for path, weight in weights.items()} if total > 0 else weights
 
