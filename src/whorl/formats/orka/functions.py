@@ -270,8 +270,7 @@ def _results(run: Run, names: Value) -> Table:
 
 def score(run: Run, settings: Value) -> Value:
     table = table_in(settings)
-    scored = scoring.find_score(run, _results(run, table.get("agents")), table)
-    return None if scored is None else scored[0]
+    return scoring.find_score(run, _results(run, table.get("agents")), table)
 
 
 def lessons(run: Run, settings: Value) -> str:
@@ -279,7 +278,7 @@ def lessons(run: Run, settings: Value) -> str:
     texts = [outputs.text_of(value) for value in _results(run, table.get("agents")).values()]
     patterns, length = texts_in(table.get("patterns")), table.get("length_max")
     scoring.pay_patterns(run, texts, patterns, lessons=True)
-    text = scoring.lessons(run, texts, patterns, length if isinstance(length, int) else 0)
+    text = scoring.lessons(texts, patterns, length if isinstance(length, int) else 0)
     run.check_text(len(text), "lessons")
     return text
 

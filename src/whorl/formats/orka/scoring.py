@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from itertools import combinations, islice, product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from whorl.formats.orka import outputs
 from whorl.formats.orka.outputs import table_in, tables_in, text_of, texts_in
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from whorl.formats.orka.outputs import Table
     from whorl.language.calls import Run
 
-
-# A score, and the agent that supplied it.
-Scored: TypeAlias = "tuple[float, str]"
 
 _SUFFIX = re.compile(r"\s*(?:(%)|/\s*(\d{1,4})|out\s+of\s+(\d{1,4}))", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
@@ -52,8 +49,8 @@ def pay_patterns(run: Run, texts: list[str], patterns: list[str], *, lessons: bo
         run.spend(sum(program.price(len(text)) for text in texts))
 
 
-def find_score(run: Run, results: Table, settings: Table) -> Scored | None:
-    """Returns the score and its agent: criteria first, then the moderators, then by plan.
+def find_score(run: Run, results: Table, settings: Table) -> float | None:
+    """Returns the score: by criteria, else from the moderators, else by the strategies.
 
     Later agents come first: the scorer usually answers last. A number out of range is returned only
     if no other number is in range.
@@ -66,34 +63,25 @@ def find_score(run: Run, results: Table, settings: Table) -> Scored | None:
     pay_patterns(run, texts, searches * patterns)
     if settings.get("agreement") is True:
         run.spend(len(texts) * (len(texts) + (sum(map(len, texts)) >> 8)))
-    return _best(_candidates(run, results, settings))
-
-
-def _best(candidates: Iterable[Scored]) -> Scored | None:
-    """Returns the first score in range, or else the first score."""
-    beyond: Scored | None = None
-    for candidate in candidates:
-        if 0 <= candidate[0] <= 1:
-            return candidate
-        beyond = beyond or candidate
+    beyond: float | None = None
+    for score in _candidates(results, settings):
+        if 0 <= score <= 1:
+            return score
+        beyond = score if beyond is None else beyond
     return beyond
 
 
-def _candidates(run: Run, results: Table, settings: Table) -> Iterator[Scored]:
+def _candidates(results: Table, settings: Table) -> Iterator[float]:
     criteria = _by_criteria(results, settings)
     if criteria is not None:
         yield criteria
         return
     strategies = tables_in(settings.get("strategies"))
-    for name in texts_in(settings.get("high_priority")):
-        for strategy in strategies if name in results else ():
-            score = _in_text(run, text_of(results[name]), strategy)
-            if score is not None:
-                yield score, name
+    for name, strategy in product(texts_in(settings.get("high_priority")), strategies):
+        if name in results:
+            yield from _in_text(text_of(results[name]), strategy)
     for strategy in strategies:
-        scored = _by_strategy(run, results, strategy)
-        if scored is not None:
-            yield scored
+        yield from _by_strategy(results, strategy)
     if settings.get("agreement") is not True:
         return
     # How much the agents agree: the mean likeness of the words that they use.
@@ -104,15 +92,14 @@ def _candidates(run: Run, results: Table, settings: Table) -> Iterator[Scored]:
         lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
         likenesses.append(min(1.0, shared / math.prod(lengths)))
     if likenesses:
-        yield round(sum(likenesses) / len(likenesses), 4), ""
+        yield round(sum(likenesses) / len(likenesses), 4)
 
 
-def _by_criteria(results: Table, settings: Table) -> Scored | None:
+def _by_criteria(results: Table, settings: Table) -> float | None:
     """Returns the score of the last agent that answered at least half of the criteria."""
     table = table_in(settings.get("weights"))
     weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
-    for name in reversed(results) if weights else ():
-        result = results[name]
+    for result in reversed(results.values()) if weights else ():
         if isinstance(result, dict) and {"boolean_evaluations", "error"} <= result.keys():
             # Its model answered none of the criteria: the score means nothing.
             continue
@@ -120,12 +107,12 @@ def _by_criteria(results: Table, settings: Table) -> Scored | None:
         if len(answers) * 2 >= len(weights):
             # A criterion without an answer does not hold.
             score = sum(weight for path, weight in weights.items() if answers.get(path))
-            return round(min(1.0, score), 4), name
+            return round(min(1.0, score), 4)
     return None
 
 
-def _by_strategy(run: Run, results: Table, strategy: Table) -> Scored | None:
-    """Returns the first score in range of a strategy's agents, or of all, the last first."""
+def _by_strategy(results: Table, strategy: Table) -> Iterator[float]:
+    """Yields the scores of a strategy's agents, or of all, the last first."""
     kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
     written = strategy.get("path")
     path: list[Value] = written if isinstance(written, list) else []
@@ -137,25 +124,25 @@ def _by_strategy(run: Run, results: Table, strategy: Table) -> Scored | None:
     begins_with_agent = kind == "nested_path" and path[0] in names
     if begins_with_agent:
         names, path = [str(path[0])], path[1:]
-
-    def score_in(value: Value) -> float | None:
+    for value in map(results.__getitem__, names):
         if kind == "pattern":
-            return _in_text(run, text_of(value), strategy)
+            yield from _in_text(text_of(value), strategy)
+            continue
         part: Value = value if begins_with_agent else outputs.fields_of(value)
         if kind == "json":
-            return score_of(run, value_at(part, path))
-        for key in path:
-            part = outputs.item(part, key)
-        is_whole = kind == "agent_key" and part is UNDEFINED and path == ["response"]
-        return score_of(run, outputs.response_of(value) if is_whole else part)
+            part = value_at(part, path)
+        else:
+            for key in path:
+                part = outputs.item(part, key)
+        if kind == "agent_key" and part is UNDEFINED and path == ["response"]:
+            part = outputs.response_of(value)
+        score = score_of(part)
+        if score is not None:
+            yield score
 
-    scores = ((score_in(results[name]), name) for name in names)
-    return _best((score, name) for score, name in scores if score is not None)
 
-
-def _in_text(run: Run, text: str, strategy: Table) -> float | None:
-    """Returns the first number in range of the first pattern that has one; else another one."""
-    beyond: float | None = None
+def _in_text(text: str, strategy: Table) -> Iterator[float]:
+    """Yields the numbers that the patterns of a strategy find."""
     for source in texts_in(strategy.get("patterns")):
         try:
             matches = search_pattern(source).search_all(text)
@@ -166,13 +153,11 @@ def _in_text(run: Run, text: str, strategy: Table) -> float | None:
             digits = next((part for part in match.groups if part), "") if match.groups else whole
             end = match.span[0] + whole.rfind(digits) + len(digits) if digits else match.span[1]
             score = _scored(digits, text[end : end + 20])
-            if score is not None and 0 <= score <= 1:
-                return score
-            beyond = score if beyond is None else beyond
-    return beyond
+            if score is not None:
+                yield score
 
 
-def score_of(run: Run, value: Value) -> float | None:
+def score_of(value: Value) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _normalised(float(value), "")
     stripped = value.strip() if isinstance(value, str) else ""
@@ -198,7 +183,7 @@ def _normalised(number: float, behind: str) -> float | None:
     return round(number, 9) if math.isfinite(number) else None
 
 
-def lessons(run: Run, texts: Iterable[str], patterns: list[str], length_max: int) -> str:
+def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
     """Returns the matches of the patterns, each once, joined, and cut at a length."""
     by_word: dict[str, str] = {}
     for text, source in product(texts, patterns):
