@@ -30,7 +30,7 @@ def value_of(source: str, **values: Any) -> Any:
 
 def piped(script: str, value: Any) -> Any:
     source = "known('v')"
-    for name, arguments in read_script(script).pipes:
+    for name, arguments in read_script(script)[1]:
         sources = [quoted(a) if isinstance(a, str) else repr(a) for a in arguments]
         source = f"pipe({', '.join([source, quoted(name), *sources])})"
     return value_of(source, v=value)

@@ -10,7 +10,7 @@ from whorl.dialects.reading.fields import words
 from whorl.formats.shodan.functions import TYPES
 from whorl.formats.shodan.graph import COUNT, FIELDS
 from whorl.formats.shodan.ports import USUAL
-from whorl.formats.shodan.rims import INLINE, LoopPorts, draw, frame, port_places
+from whorl.formats.shodan.rims import INLINE, LoopPorts, draw, port_places
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Kind, Row, data_field, field_row
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
@@ -38,37 +38,35 @@ def _word(name: str) -> re.Pattern[str]:
 
 # What can be added to a graph file: the types of nodes with what a new one says, their forms.
 
-_CONDITION: dict[str, Json] = {"output": "work.result", "operator": "!=", "value": "done"}
-
-
 _STARTS, _MODELS, _WORKS, _VALUES, _LOOPS, _RIMS = (
     "#2f5a3c", "#2a4a7a", "#6a4a1f", "#3f5060", "#4a2a6a", "#4a5560"
 )  # fmt: skip
 _LOOP: dict[str, Json] = {
     "maxIterations": 5,
-    "continueWhile": _CONDITION,
+    "continueWhile": {"output": "work.result", "operator": "!=", "value": "done"},
     "inputMappings": [],
     "outputMappings": [],
     "inlineWorkflow": {"nodes": [], "edges": []},
 }
+_TEXT: dict[str, Json] = {"valueType": "string", "value": "text"}
 _BODY: dict[str, Json] = {
     "code": "return {result: 1}",
     "outputs": [{"name": "result", "type": "any"}],
 }
-# By kind: its group and looks, and the label and the other data of a new one.
-_KINDS: dict[str, tuple[str, str, str, str, dict[str, Json]]] = {
-    "trigger": ("START", "play", _STARTS, "Start", {"triggerType": "manual"}),
-    "agent": ("WORK", "bot", _MODELS, "Agent", {"runner": "demo", "prompt": "Say hello."}),
-    "shell": ("WORK", "terminal", _WORKS, "Shell", {"script": "echo hello"}),
-    "function": ("WORK", "code", _WORKS, "Function", _BODY),
-    "constant": ("WORK", "hash", _VALUES, "Constant", {"valueType": "string", "value": "text"}),
-    "workdir": ("WORK", "folder", _VALUES, "Folder", {"path": "."}),
-    "wire": ("WORK", "minus", _VALUES, "Wire", {}),
-    "component": ("WORK", "workflow", _WORKS, "Component", {"workflowPath": "other.yaml"}),
-    "loop": ("LOGIC", "repeat", _LOOPS, "Loop", _LOOP),
-    "interface-input": ("INTERFACE", "log-in", _RIMS, "Input", {}),
-    "interface-output": ("INTERFACE", "circle-dot", _RIMS, "Output", {}),
-    "interface-continue": ("INTERFACE", "skip-forward", _RIMS, "Continue", {}),
+# By kind: its group and looks, and the data of a new one.
+_KINDS: dict[str, tuple[str, str, str, dict[str, Json]]] = {
+    "trigger": ("START", "play", _STARTS, {"label": "Start", "triggerType": "manual"}),
+    "agent": ("WORK", "bot", _MODELS, {"label": "Agent", "runner": "demo", "prompt": "Say hello."}),
+    "shell": ("WORK", "terminal", _WORKS, {"label": "Shell", "script": "echo hello"}),
+    "function": ("WORK", "code", _WORKS, {"label": "Function", **_BODY}),
+    "constant": ("WORK", "hash", _VALUES, {"label": "Constant", **_TEXT}),
+    "workdir": ("WORK", "folder", _VALUES, {"label": "Folder", "path": "."}),
+    "wire": ("WORK", "minus", _VALUES, {"label": "Wire"}),
+    "component": ("WORK", "workflow", _WORKS, {"label": "Component", "workflowPath": "other.yaml"}),
+    "loop": ("LOGIC", "repeat", _LOOPS, {"label": "Loop", **_LOOP}),
+    "interface-input": ("INTERFACE", "log-in", _RIMS, {"label": "Input"}),
+    "interface-output": ("INTERFACE", "circle-dot", _RIMS, {"label": "Output"}),
+    "interface-continue": ("INTERFACE", "skip-forward", _RIMS, {"label": "Continue"}),
 }
 _NEEDS = {"shell": "[allow] commands", "agent": "[allow] commands, for agent programs"}
 # The ports of a new node; ports of any name can be declared.
@@ -79,16 +77,9 @@ PORTS |= {"wire": (("value",), USUAL["wire"]), "agent": (("prompt",), USUAL["age
 PORTS["function"] = ((), ("result",))
 EMPTY = """\
 version: 1
-metadata:
-  name: new
+metadata: {name: new}
 nodes:
-  - id: start
-    type: trigger
-    position: {x: 0, y: 0}
-    data:
-      nodeType: trigger
-      label: Start
-      triggerType: manual
+  - {id: start, type: trigger, position: {x: 0, y: 0}, data: {nodeType: trigger, label: Start}}
   - id: write
     type: agent
     position: {x: 240, y: 0}
@@ -124,15 +115,8 @@ _RARE = ("commands", "forEach", "exitWhen", "dockSlots", "timeout", "continueOnF
 class ShodanChanges(CanvasChanges):
     size_at = ("style",)
     kinds = tuple(
-        Kind(
-            group,
-            name,
-            icon,
-            colour,
-            {"nodeType": name, "label": label, **fields},
-            _NEEDS.get(name, ""),
-        )
-        for name, (group, icon, colour, label, fields) in _KINDS.items()
+        Kind(group, name, icon, colour, {"nodeType": name, **new}, _NEEDS.get(name, ""))
+        for name, (group, icon, colour, new) in _KINDS.items()
     )
     ports, empty = PORTS, EMPTY
     names_ports = True
@@ -402,7 +386,12 @@ class ShodanChanges(CanvasChanges):
             for field in ("inlineWorkflow", "inputMappings", "outputMappings"):
                 data.pop(field, None)
             if len(points) == len(nodes):
-                loop["position"], loop["style"] = frame(nodes)
+                # A rim is larger than the corners of what it holds.
+                (left, right), (top, bottom) = (
+                    (min(each), max(each)) for each in zip(*points, strict=True)
+                )
+                loop["position"] = {"x": left - 40, "y": top - 60}
+                loop["style"] = {"width": right - left + 340, "height": bottom - top + 240}
             if parent:
                 loop |= self._inside(self.node(parent))[1]
         elif points and "position" in loop:

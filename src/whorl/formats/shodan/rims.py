@@ -360,18 +360,6 @@ class LoopPorts:
         self._changes.refuse_at(CONNECTED, message, self._where, "edit the mappings first")
 
 
-# By how much a rim is larger than the corners of what it holds.
-_LEFT, _TOP, _RIGHT, _BOTTOM = 40, 60, 300, 180
-
-
-def frame(nodes: list[SketchNode]) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Returns the position and the size of a rim around nodes."""
-    points = [node.position for node in nodes if node.position]
-    left, top = min(x for x, _ in points) - _LEFT, min(y for _, y in points) - _TOP
-    right, bottom = max(x for x, _ in points) + _RIGHT, max(y for _, y in points) + _BOTTOM
-    return {"x": left, "y": top}, {"width": right - left, "height": bottom - top}
-
-
 # The picture of a graph file: loops around their nodes, whichever way the file holds these.
 
 INLINE = ("data", "inlineWorkflow")

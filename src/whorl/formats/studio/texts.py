@@ -8,7 +8,7 @@ warning.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from whorl import ir
 from whorl.dialects.reading import REPORTED_MAX
@@ -161,15 +161,15 @@ class NodeReader(Fields):
     def piped(self, place: Placeholder, bare: str, *, stays: bool) -> str | None:
         """Returns the source of a script; `bare` is the input of its pipes if they name none."""
         try:
-            script = read_script(place.content)
+            reference, pipes = read_script(place.content)
         except LanguageError as fault:
             span = place.scalar.locate(place.offset + (fault.offset or 0))
             self._tell("W005", str(fault), span, fault.help, stays=stays)
             return None
         source = bare
-        if script.reference or not bare:
-            source = self._resolved(place, script.reference or "input", stays=stays) or ""
-        for name, arguments in script.pipes if source else ():
+        if reference or not bare:
+            source = self._resolved(place, reference or "input", stays=stays) or ""
+        for name, arguments in pipes if source else ():
             sources = [quoted(a) if isinstance(a, str) else repr(a) for a in arguments]
             source = called("pipe", source, quoted(name), *sources)
         return source or None
@@ -346,15 +346,8 @@ _QUOTES = "'\""
 _Pipe = tuple[str, tuple[str | int | float, ...]]
 
 
-class Script(NamedTuple):
-    """A script of a transform: its input ("" means the node's input), and its pipes."""
-
-    reference: str
-    pipes: tuple[_Pipe, ...]
-
-
-def read_script(source: str) -> Script:
-    """Reads a script; raises LanguageError with the offset of the mistake."""
+def read_script(source: str) -> tuple[str, tuple[_Pipe, ...]]:
+    """Returns a script's input ("" means the node's) and pipes; raises LanguageError."""
     parts = _split(source, "|")
     bare = parts[0][0].strip().removeprefix("{{").removesuffix("}}").strip()
     call = _CALL.fullmatch(bare)
@@ -376,7 +369,7 @@ def read_script(source: str) -> Script:
             wanted = str(least) if least == most else f"{least} or {most}"
             raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
         pipes.append((name, arguments))
-    return Script("" if is_pipe else bare, tuple(pipes))
+    return "" if is_pipe else bare, tuple(pipes)
 
 
 def _arguments(name: str, written: str | None) -> tuple[str | int | float, ...]:
