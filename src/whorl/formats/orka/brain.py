@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -52,19 +53,13 @@ def text(payload: Fields, *names: str, default: str = "") -> str:
 
 def number(payload: Fields, *names: str, default: float) -> tuple[float, str]:
     """Returns the first of these fields that exists, from 0 to 1, and a warning if it is bad."""
-    for name in names:
-        value = payload.get(name)
-        if value is None or value == "":
-            continue
-        try:
-            found = float(value) if isinstance(value, str | int | float) else math.nan
-        except ValueError:
-            found = math.nan
-        if math.isfinite(found):
+    name = next((name for name in names if payload.get(name) not in (None, "")), "")
+    value = payload.get(name, default)
+    with suppress(TypeError, ValueError):
+        if math.isfinite(found := float(cast("str", value))):
             return min(1.0, max(0.0, found)), ""
-        problem = f"{name!r} is {to_text(value)[:60]!r}, which is not a number"
-        return default, f"{problem}, so {default} is used"
-    return default, ""
+    problem = f"{name!r} is {to_text(value)[:60]!r}, which is not a number"
+    return default, f"{problem}, so {default} is used"
 
 
 def flag(payload: Fields, name: str) -> bool:
