@@ -106,7 +106,7 @@ def test_a_whole_file_gives_what_its_agents_read() -> None:
         assert words in past["response"]
 
 
-def test_what_is_learnt_again_is_counted(brain: Brain) -> None:
+def test_a_repeated_skill_is_counted(brain: Brain) -> None:
     first = brain(learning.learn, SOLVED)
     second = brain(learning.learn, SOLVED)
 
@@ -163,13 +163,13 @@ def test_payloads_are_read_in_every_form(brain: Brain, payload: Json, steps: Jso
     assert (value["confidence"] == "0.0") is (brain.records == []) is (steps is None)
 
 
-def test_what_did_not_succeed_is_not_learnt(brain: Brain) -> None:
+def test_a_failed_path_is_not_learnt(brain: Brain) -> None:
     value = brain(learning.learn_path, {"path": ["a", "b"], "success": "no"})
 
     assert (value["confidence"], "skill_id" in value, brain.records) == ("0.0", False, [])
 
 
-def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
+def test_an_invalid_confidence_is_a_warning(brain: Brain) -> None:
     assert brain(learning.learn, {"steps": ["check"], "confidence": "high"})["confidence"] == "0.6"
     assert "'confidence' is 'high'" in brain.warning
 
@@ -200,7 +200,7 @@ def test_skills_transfer_to_another_domain(brain: Brain) -> None:
     assert brain(learning.find_skill, stranger)["all_candidates"] == []
 
 
-def test_feedback_makes_a_skill_less_sure_and_knows_no_ghost(brain: Brain) -> None:
+def test_feedback_lowers_confidence_and_warns_of_an_unknown_id(brain: Brain) -> None:
     skill = brain(learning.learn, SOLVED)["skill_id"]
     value = brain(learning.feedback, {"skill_id": skill, "success": "false"})
 

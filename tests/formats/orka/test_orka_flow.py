@@ -38,7 +38,7 @@ FORK = "  - {id: split, type: fork, %stargets: [[a], [b]]}\n"
          ["A", "B", "C"]),
     ],
 )  # fmt: skip
-def test_what_runs_side_by_side_and_what_in_a_row(
+def test_parallel_and_sequential_order(
     agents: str, order: str, strategy: str, seconds: int, prompts: list[str]
 ) -> None:
     ran = run(flow(agents, order, strategy), ANY, delay_s=10)

@@ -149,7 +149,7 @@ SAME = "we agree " * 3_000
         ("", "SCORE: 0.8\n" + "because " * 30_000, "x", 0.8),
     ],
 )
-def test_who_and_what_decides_about_a_score(
+def test_moderators_agreement_and_long_texts(
     more: str, rated: str, written: str, score: float
 ) -> None:
     """Agents that come first, agreement where it is asked for, a score before a long text."""

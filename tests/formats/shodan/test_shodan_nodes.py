@@ -50,7 +50,7 @@ PORT = "type: string, default:"
          f"inputs: [{{name: name, {PORT} 'a.txt'}}]", "a\nb"),
     ],
 )  # fmt: skip
-def test_what_scripts_print(
+def test_output_of_scripts(
     project: Path, files: dict[str, str], fields: str, printed: str
 ) -> None:
     for name, text in files.items():
@@ -74,7 +74,7 @@ def test_the_folder_of_a_file_is_seen_from_it(
     assert run(path).outputs["stdout"] == str((project / expected).resolve())
 
 
-def test_a_folder_of_another_machine_is_left_aside(project: Path) -> None:
+def test_a_folder_of_another_machine_is_ignored(project: Path) -> None:
     head = "version: 1\nmetadata: {name: case, rootDirectory: /home/somebody/else}\n"
     path = written(project, shell("script: pwd"), head=head)
 

@@ -53,7 +53,7 @@ edges: []
         ("sourceHandle: output:code", "output:cde", "code"),
     ],
 )
-def test_a_name_that_is_nearly_right_is_told_where_it_stands(
+def test_a_misspelt_port_is_reported_with_the_nearest_name(
     right: str, wrong: str, near: str
 ) -> None:
     assert read(HEAD + LOOP).warnings == ()
@@ -101,7 +101,7 @@ def test_a_port_that_need_not_be_declared_is_not_refused(fields: str, output: st
         ("nodeType: constant, value: 1", "number"),
     ],
 )
-def test_an_output_that_can_never_come_is_refused(fields: str, output: str) -> None:
+def test_an_output_that_cannot_exist_is_refused(fields: str, output: str) -> None:
     edge = f"{{source: a, target: b, sourceHandle: 'output:{output}'}}"
     reader = "{id: b, data: {nodeType: agent, prompt: b}}"
 

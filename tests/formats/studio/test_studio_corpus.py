@@ -42,7 +42,7 @@ def test_a_bundled_template_loads(path: Path) -> None:
         assert warning.span is not None
 
 
-def test_what_tells_this_dialect_from_others() -> None:
+def test_which_files_the_reader_claims() -> None:
     from whorl.formats.studio.reader import StudioReader
     from whorl.source.json import read_json
 

@@ -145,7 +145,7 @@ def test_a_newer_database_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", None])
-def test_what_is_no_such_database_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_other_files_are_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "data.db"
     if content is not None:
         path.write_bytes(content)

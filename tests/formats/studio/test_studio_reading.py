@@ -93,7 +93,7 @@ def test_ids_that_would_break_addresses_are_refused(name: str) -> None:
     assert found[0].code in ("W012", "W006")
 
 
-def test_a_name_of_our_own_gives_way() -> None:
+def test_a_helper_gets_a_free_name() -> None:
     taken = [*EVALUATED, node("judge.branch", "transform", template="y")]
 
     assert "judge.branch_" in body_of(canvas(taken, *WAY))
@@ -182,7 +182,7 @@ def test_a_tool_names_its_server_in_its_name_or_in_a_field() -> None:
         ({"serverName": "a"}, "W006", "lacks the field 'toolName'"),
     ],
 )
-def test_a_tool_that_needs_a_look(data: dict[str, str], code: str, words: str) -> None:
+def test_warnings_and_errors_of_tools(data: dict[str, str], code: str, words: str) -> None:
     (found,) = found_in(_using(**data))
 
     assert found.code == code

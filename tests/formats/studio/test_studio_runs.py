@@ -115,7 +115,7 @@ def test_headers_that_come_in_are_sent() -> None:
     assert [one["headers"] for one in sent] == [{"a": "1", "b": "3"}]
 
 
-def test_what_does_not_fit_a_schema_is_told(place: Path) -> None:
+def test_a_validator_reports_what_does_not_fit_its_schema(place: Path) -> None:
     schema = json.dumps({"type": "object", "required": ["n"]})
     lenient, strict = (
         canvas([node("check", "validator", schema=schema, failOnError=fails)], "in > check > out")
