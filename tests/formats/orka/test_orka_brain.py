@@ -10,7 +10,6 @@ from orka_runs import run
 from test_orka_memory import perform
 
 from whorl.formats.orka import brain as learning
-from whorl.formats.orka.brain import features, likeness, overlap
 from whorl.providers.task import Request
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -252,14 +251,6 @@ def test_episodes_of_one_domain_are_bounded_and_aged(brain: Brain) -> None:
     for said, count in (("no", 0), ("yes", 1)):
         asked = {"domain": "web", "include_failures": said}
         assert brain(learning.find_episodes, asked)["episode_count"] == count
-
-
-def test_words_are_compared_by_their_stems() -> None:
-    assert overlap("removing duplicates", "remove each duplicate") == 1.0
-    assert overlap("cats", "dogs") == 0.0
-    assert overlap("", "dogs") == 0.0
-    one, other = features("compare a and b", ""), features("compare c and d", "")
-    assert likeness(one, other) == pytest.approx(0.65)
 
 
 def test_the_store_changes_a_skill_in_one_step_and_once(tmp_path: Path) -> None:

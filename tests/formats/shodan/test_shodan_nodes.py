@@ -50,9 +50,7 @@ PORT = "type: string, default:"
          f"inputs: [{{name: name, {PORT} 'a.txt'}}]", "a\nb"),
     ],
 )  # fmt: skip
-def test_output_of_scripts(
-    project: Path, files: dict[str, str], fields: str, printed: str
-) -> None:
+def test_output_of_scripts(project: Path, files: dict[str, str], fields: str, printed: str) -> None:
     for name, text in files.items():
         (project / name).write_text(text)
     result = run(written(project, f"  - {{id: work, data: {{{fields}}}}}\n"))

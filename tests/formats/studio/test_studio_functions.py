@@ -207,6 +207,7 @@ def test_a_branch_that_is_denied_is_not_taken(answer: str, chosen: str | None) -
         ("items_of(known('v'), 'it')", {"files": [1], "count": 1}, [1]),
         ("object_of(known('v'), 't', '')", '{"a": 1}', {"a": 1}),
         ("object_of(known('v'), 't', 'input')", "{x", {"input": "{x"}),
+        ("merged({'a': '1', 'b': '2'}, known('v'))", {"b": "3"}, {"a": "1", "b": "3"}),
     ],
 )
 def test_items_and_objects_come_in_several_forms(source: str, given: Any, expected: Any) -> None:
@@ -222,7 +223,9 @@ def test_items_and_objects_come_in_several_forms(source: str, given: Any, expect
          "'all' merges objects, and item 2 is a text"),
     ],
 )  # fmt: skip
-def test_other_values_than_lists_and_objects_are_refused(source: str, given: Any, words: str) -> None:
+def test_other_values_are_refused_as_lists_or_objects(
+    source: str, given: Any, words: str
+) -> None:
     with pytest.raises(EvaluationError, match=words):
         value_of(source, v=given)
 
