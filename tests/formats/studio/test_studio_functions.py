@@ -223,9 +223,7 @@ def test_items_and_objects_come_in_several_forms(source: str, given: Any, expect
          "'all' merges objects, and item 2 is a text"),
     ],
 )  # fmt: skip
-def test_other_values_are_refused_as_lists_or_objects(
-    source: str, given: Any, words: str
-) -> None:
+def test_other_values_are_refused_as_lists_or_objects(source: str, given: Any, words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         value_of(source, v=given)
 
