@@ -233,10 +233,6 @@ def _check_handle(context: ReadContext, edge: Mapping, node: CanvasNode, end: st
     if end == "source":
         usual, handles = "output", SOURCE_HANDLES.get(node.type, ())
     handle, span = text_of(edge.get(f"{end}Handle")) or usual, span_of(edge, f"{end}Handle")
-    if (node.type, handle, end) == ("approval", "rejected", "source"):
-        message = f"nothing ever leaves {node} by 'rejected': the run fails instead"
-        context.warn("W023", message, span, label="never taken", help="remove the edge")
-    usual = "output" if end == "source" else "input"
     # Texts of a node may name any handle at which something comes in.
     texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
     is_named = end == "target" and any("{{" in text and handle in text for text in texts)
@@ -351,7 +347,7 @@ RESULTS = {name: words(kind.gives) for name, kind in KINDS.items() if kind.gives
 # The main part of results, which the handle `output` carries.
 MAIN_FIELDS = {"llm": "response", "file_read": "content"}
 # The handles by which edges leave a node.
-SOURCE_HANDLES = {**RESULTS, "approval": ("approved", "rejected")}
+SOURCE_HANDLES = {**RESULTS, "approval": ("approved",)}
 # The handles of a loop, on the left and on the right.
 LOOP_PORTS = {"inputs": ["input"], "outputs": ["output", "iterations", "count"]}
 TRIGGERS = ("cron_trigger", "webhook_trigger")
