@@ -259,6 +259,15 @@ def test_fields_that_returns_does_not_name_are_kept_apart() -> None:
     assert "does not fit: it has a field 'criteria' that `returns` does not name" in str(fault)
 
 
+def test_the_error_shows_the_beginning_of_an_answer_that_is_not_json() -> None:
+    fault = fault_of(
+        OPENAI, answering(completion("Sure!\nIt is " + "good " * 99)), ask(returns=SCHEMA)
+    )
+
+    assert "is not JSON: 'Sure! It is good good" in str(fault)
+    assert "...'; describe the fields" in str(fault)
+
+
 def test_thoughts_are_no_part_of_the_answer() -> None:
     thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
     content = [thought, *({"type": "text", "text": text} for text in ("one ", "two"))]

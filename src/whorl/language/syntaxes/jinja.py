@@ -131,7 +131,8 @@ def _fault(message: str, source: str, offset: int, *, is_expression: bool) -> La
         return LanguageError("'{{' is not closed by '}}'", start, advice)
     mark = source[max(0, offset - 1) : offset + 1]
     mark = mark if mark == "||" else source[offset : offset + 2]
-    advice = _FOREIGN.get(mark) or _FOREIGN.get(mark[:1], "")
+    usual = _JOINED if message.startswith("expected '}}'") else ""
+    advice = _FOREIGN.get(mark) or _FOREIGN.get(mark[:1], usual)
     return LanguageError(message[:1].lower() + message[1:], offset, advice)
 
 
