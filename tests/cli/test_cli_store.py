@@ -199,10 +199,10 @@ def test_doctor_names_the_entry_that_was_changed(whorl: Whorl, project: Path) ->
         file.execute("UPDATE journal SET at = at + 1 WHERE seq = 2")
 
     found = whorl("project", "doctor")
-    assert (found.code, f"run '{run}', entry 2: it is not what was written" in found.out) == (
-        1,
-        True,
-    )
+    assert (
+        found.code,
+        f"run '{run}', entry 2: it has changed since it was written" in found.out,
+    ) == (1, True)
     whorl("show last").ends(3, "R906")
 
 

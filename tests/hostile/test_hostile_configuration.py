@@ -94,7 +94,7 @@ def test_a_key_that_stands_in_the_folder_is_not_called_a_variable_of_the_person(
 
     assert shown == [
         "addresses: 'https://api.openai.com/v1' for models (openai), "
-        "with the key OPENAI_API_KEY that stands in .env instead of yours"
+        "with the key OPENAI_API_KEY in .env instead of yours"
     ]
     assert "sk-strangers" not in "".join(shown)
     assert "error[W908]" in done.stderr

@@ -221,7 +221,7 @@ def test_a_server_does_not_start_with_it(person: Clone, token: str) -> None:
     for words, trusts in (((), False), (("--trust",), False), ((), True)):
         done = person.whorl("serve", "--port", "0", "--no-open", *words, trusts=trusts)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "error[W908]: you have not made the store" in done.stderr
+        assert "error[W908]: the store" in done.stderr
         assert "`whorl project adopt`" in done.stderr
 
 
@@ -237,7 +237,7 @@ def test_nothing_is_written_to_it(person: Clone, token: str) -> None:
     for words in WRITES.split(";"):
         done = person.whorl(*words.split(), trusts=True)
         assert done.returncode == 2, (words, done.stderr)
-        assert "error[W908]: you have not made the store" in done.stderr
+        assert "error[W908]: the store" in done.stderr
     assert store_of(person).read_bytes() == before
 
 
@@ -374,7 +374,7 @@ def test_an_id_that_others_have_written_is_none(person: Clone, token: str, tmp_p
         database = apsw.Connection(str(store_of(person)))
         database.execute("UPDATE identity SET id = ?", (own,))
         database.close()
-        with pytest.raises(UsageError, match="you have not made the store"):
+        with pytest.raises(UsageError, match="is read-only: you did not make it here"):
             project.open_store(create=True)
     assert not lets_in(person, token)
 
@@ -413,7 +413,7 @@ def test_a_mirror_of_others_is_not_used(stranger: Clone, person: Clone, token: s
     store_of(person).rename(person.folder / ".whorl" / "whorl.mirror.db")
     environment = person.environment() | {"WHORL_RUNTIME": "temporal"}
 
-    with pytest.raises(UsageError, match="you have not made the store"):
+    with pytest.raises(UsageError, match="is read-only: you did not make it here"):
         find_project(environment, folder=person.folder).open_store(create=True)
     assert person.whorl("project", "adopt", WHORL_RUNTIME="temporal").returncode == 0
     with closing(find_project(environment, folder=person.folder).open_store(create=True)) as store:

@@ -66,7 +66,7 @@ def test_a_log_without_its_store_is_neither_ignored_nor_used(
     assert written
     left.write_bytes(b"") if is_there else left.unlink()
 
-    with pytest.raises(StoreError, match="is empty or gone, and its log is not") as raised:
+    with pytest.raises(StoreError, match="is empty or missing, but its log is there") as raised:
         SqliteStore(left)
     assert raised.value.code == "R906"
     assert "whorl project restore" in raised.value.help

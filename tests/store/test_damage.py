@@ -83,12 +83,14 @@ def test_a_changed_entry_is_named_and_other_runs_are_not_affected(whole: Path) -
     whole.write_bytes(content.replace(body, body[:9] + b"\xff" + body[10:]))
     store = SqliteStore(whole)
 
-    with pytest.raises(StoreError, match="run 'second', entry 4: it is not what was written") as at:
+    with pytest.raises(
+        StoreError, match="run 'second', entry 4: it has changed since it was written"
+    ) as at:
         list(store.read("second"))
     assert at.value.code == "R906"
     assert [row.id for row in store.runs()] == ["third", "second", "first"]
     assert len(_everything(store, "first")) == 10
-    assert store.check() == ["run 'second', entry 4: it is not what was written"]
+    assert store.check() == ["run 'second', entry 4: it has changed since it was written"]
     store.close()
 
 

@@ -22,13 +22,8 @@ if TYPE_CHECKING:
     from whorl.interpreter.state import State
     from whorl.language import Json
 
-
-# Why a request makes no sense for a run; which loops it means, and which budgets it raises.
-
-if TYPE_CHECKING:
     # Limits of loops and of the run, by whose they are and what they count.
     Limits = dict[tuple[str, str], Budgeted]
-
 
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
 # What is advised where a request gives no amount.

@@ -258,98 +258,6 @@ class WriteBuffer:
             self._wake()
 
 
-class Appending:
-    """Writes the buffered entries of one run after those that it was folded from.
-
-    `messages` are the requests that leave the inbox with it.
-    """
-
-    def __init__(
-        self,
-        folded: Folded,
-        owner: int,
-        journal: Journal,
-        buffer: WriteBuffer,
-        *,
-        computing: Computing,
-        sealing: RunSealing,
-        watcher: Watcher | None,
-    ) -> None:
-        self._run = folded.run
-        self._machine = folded.machine
-        self._seq = self._snapshot_seq = folded.seq
-        # The state of a run whose secrets are closed is none to go on from.
-        self._is_open = folded.seals is not None
-        self._owner = owner
-        self._journal = journal
-        self._buffer = buffer
-        self._snapshot_size = 0
-        self._snapshot_cpu_s = computing.cpu_s
-        self._computing = computing
-        self._sealing = sealing
-        self._watcher = watcher
-        self.messages: list[int] = []
-
-    async def write(self, *, snapshot: bool = True) -> None:
-        """Returns once it is durable; waits while the store cannot be written."""
-        taken = self._buffer.take()
-        if self._computing.is_light:
-            events, has_large = self._sealed(taken)
-        else:
-            events, has_large = await self._computing.aside(partial(self._sealed, taken))
-        messages, self.messages = self.messages, []
-        for attempt in count():
-            try:
-                last = await self._journal.append(
-                    self._run,
-                    self._owner,
-                    events,
-                    messages=messages,
-                    after=self._seq,
-                    is_large=has_large,
-                )
-                break
-            except StoreError as fault:
-                if not fault.may_pass or self._computing.is_stopped:
-                    raise
-                if self._watcher is not None and attempt % WARN_EVERY == 0:
-                    self._watcher.trouble(self._run, fault)
-                await asyncio.sleep(TROUBLE_PAUSE_S)
-        if self._watcher is not None:
-            first = last - len(events) + 1
-            entries = [Entry(first + index, event) for index, event in enumerate(events)]
-            self._watcher.entries(self._run, entries)
-        self._seq = last
-        is_due = snapshot and self._is_open and self._is_snapshot_due(last)
-        if is_due and self._machine.is_whole:
-            await self._snapshot(last)
-
-    def _sealed(self, events: list[Event]) -> tuple[list[Event], bool]:
-        """Returns the entries of events, and whether some of them are large."""
-        entries = [self._sealing.entry(event) for event in events]
-        return entries, not self._computing.is_light and any(is_large(e.body) for e in entries)
-
-    def _is_snapshot_due(self, seq: int) -> bool:
-        """Returns whether loading a new snapshot would be faster than replaying the entries."""
-        if seq - self._snapshot_seq >= entries_between(self._snapshot_size):
-            return True
-        least = SNAPSHOT_CPU_S * (1 + self._snapshot_size / 250_000)
-        return self._computing.cpu_s - self._snapshot_cpu_s > least
-
-    async def _snapshot(self, seq: int) -> None:
-        """Stores the machine's state, when all its events and notes are in the journal."""
-        work = partial(self._sealing.state, seq, in_pieces=not self._computing.is_light)
-        size, state = await self._computing.aside(work)
-        self._snapshot_seq, self._snapshot_size = seq, size
-        self._snapshot_cpu_s = self._computing.cpu_s
-        try:
-            await self._journal.snapshot(self._run, self._owner, seq, state)
-        except StoreError as fault:
-            # A snapshot only saves time; the next entry finds out whether the disk is full.
-            if not fault.may_pass:
-                raise
-
-
 class Timers:
     """The timers of a run that is driven; `clock` tells its time, `wall` the time of day."""
 
@@ -437,19 +345,18 @@ class Driver:
         self._timers = Timers(self.clock, self.wall or self.clock, self.deliver)
         self._stopping = self._draining = self._started = False
         self.computing = Computing(self.machine, self.turns, self.cpu_s, self.cpu_max_s)
-        sealing = RunSealing(self.run, self.machine, self.journal.seals, self.workers.redacted)
+        self._sealing = RunSealing(
+            self.run, self.machine, self.journal.seals, self.workers.redacted
+        )
         self._performing = Performing(
-            self.run, self.workers, sealing.redaction, self._hold, self._show
+            self.run, self.workers, self._sealing.redaction, self._hold, self._show
         )
-        self._appending = Appending(
-            folded,
-            self.owner,
-            self.journal,
-            self._buffer,
-            computing=self.computing,
-            sealing=sealing,
-            watcher=self.watcher,
-        )
+        # The requests that leave the inbox with the next entries.
+        self._messages: list[int] = []
+        self._seq = self._snapshot_seq = folded.seq
+        self._snapshot_size, self._snapshot_cpu_s = 0, self.cpu_s
+        # Without the secrets of a run, its state cannot be continued.
+        self._is_open = folded.seals is not None
 
     def deliver(self, event: Event, message: int | None = None) -> None:
         self._arrived.append((event, message))
@@ -487,14 +394,14 @@ class Driver:
                 if notes := machine.take_notes():
                     self._buffer.add(notes)
                 if self._buffer.is_full:
-                    await self._appending.write()
+                    await self._write()
                     # A run that never waits for anything lets others have their turn.
                     await asyncio.sleep(0)
                 commands = machine.poll()
                 if commands and (intents := self._carry_out(commands)):
                     await self._feed(intents, now=True)
                 elif self._buffer and (self._buffer.must_be_written() or self._is_over()):
-                    await self._appending.write()
+                    await self._write()
                     if self._to_send and not self._stopping:
                         self._send()
                 elif self._to_send:
@@ -510,7 +417,10 @@ class Driver:
                 elif self._sleeps_longer_than(patience_s):
                     self.asleep_until = self._timers.due()
                     return "asleep"
-                elif self._is_stuck():
+                elif machine.status == "running" and not (
+                    self._work or self._timers or self._arrived or self._buffer
+                ):
+                    # No event can come, which is a bug.
                     self.deliver(Event("run.paused", "", self.clock(), {"by": "stuck"}))
                 else:
                     await self._wait()
@@ -570,7 +480,7 @@ class Driver:
         for event, message in ready:
             events.append(event)
             if message is not None:
-                self._appending.messages.append(message)
+                self._messages.append(message)
         ready.clear()
         return events
 
@@ -594,10 +504,65 @@ class Driver:
         if not self._buffer:
             return
         try:
-            await self._appending.write(snapshot=False)
+            await self._write(snapshot=False)
         except StoreError as fault:
             if self.watcher is not None:
                 self.watcher.trouble(self.run, fault)
+
+    async def _write(self, *, snapshot: bool = True) -> None:
+        """Writes the buffer until it is durable; waits while the store cannot be written."""
+        taken = self._buffer.take()
+        if self.computing.is_light:
+            events, has_large = self._sealed(taken)
+        else:
+            events, has_large = await self.computing.aside(partial(self._sealed, taken))
+        messages, self._messages = self._messages, []
+        for attempt in count():
+            try:
+                last = await self.journal.append(
+                    self.run,
+                    self.owner,
+                    events,
+                    messages=messages,
+                    after=self._seq,
+                    is_large=has_large,
+                )
+                break
+            except StoreError as fault:
+                if fault.code != "R900" or self.computing.is_stopped:
+                    raise
+                if self.watcher is not None and attempt % WARN_EVERY == 0:
+                    self.watcher.trouble(self.run, fault)
+                await asyncio.sleep(TROUBLE_PAUSE_S)
+        if self.watcher is not None:
+            first = last - len(events) + 1
+            entries = [Entry(first + index, event) for index, event in enumerate(events)]
+            self.watcher.entries(self.run, entries)
+        self._seq = last
+        # Whether loading a new snapshot would be faster than replaying the entries.
+        cpu_s = self.computing.cpu_s - self._snapshot_cpu_s
+        is_due = last - self._snapshot_seq >= entries_between(self._snapshot_size)
+        is_due = is_due or cpu_s > SNAPSHOT_CPU_S * (1 + self._snapshot_size / 250_000)
+        if snapshot and self._is_open and is_due and self.machine.is_whole:
+            await self._store_snapshot(last)
+
+    def _sealed(self, events: list[Event]) -> tuple[list[Event], bool]:
+        """Returns the entries of events, and whether some of them are large."""
+        entries = [self._sealing.entry(event) for event in events]
+        return entries, not self.computing.is_light and any(is_large(e.body) for e in entries)
+
+    async def _store_snapshot(self, seq: int) -> None:
+        """Stores the machine's state, when all its events and notes are in the journal."""
+        work = partial(self._sealing.state, seq, in_pieces=not self.computing.is_light)
+        size, state = await self.computing.aside(work)
+        self._snapshot_seq, self._snapshot_size = seq, size
+        self._snapshot_cpu_s = self.computing.cpu_s
+        try:
+            await self.journal.snapshot(self.run, self.owner, seq, state)
+        except StoreError as fault:
+            # A snapshot only saves time; the next entry finds out whether the disk is full.
+            if fault.code != "R900":
+                raise
 
     def _is_over(self) -> bool:
         if self._work or self._to_send or self._arrived or self._repeatable:
@@ -607,11 +572,6 @@ class Driver:
             # A timer may be about to fire: a person was given a time that is over.
             return self._timers.left_s() > 0
         return status != "running" and (self.machine.done or status == "paused")
-
-    def _is_stuck(self) -> bool:
-        """Returns whether the run has not ended but no event can come, which is a bug."""
-        is_moving = self._work or self._timers or self._arrived or self._buffer
-        return self.machine.status == "running" and not is_moving
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
         if patience_s is None or self._work or self._arrived or self._buffer:

@@ -12,6 +12,7 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -43,20 +44,12 @@ from whorl.runtimes.journal.sealed_secrets import (
 from whorl.runtimes.replay_core import in_doubt
 from whorl.runtimes.runtime import check_unmocked, raise_objection
 from whorl.runtimes.sqlite.ownership import throughout
-from whorl.runtimes.start_options import (
-    Pins,
-    new_run_id,
-    shown_labels,
-    shown_steps,
-    started,
-    without_secrets,
-)
+from whorl.runtimes.start_options import Pins, new_run_id, started, without_secrets
 from whorl.runtimes.time_slices import CPU_MAX_S, CpuScheduler
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from whorl.interpreter.machine import Machine
     from whorl.interpreter.plan import Plan
     from whorl.ir import Workflow
     from whorl.runtimes.driver import Workers
@@ -102,11 +95,7 @@ class RunClock:
 
 @dataclass(eq=False)
 class LocalRuntime:
-    """Starts, drives and steers runs.
-
-    `check` is called with the requests before a run is driven; it raises UsageError if this
-    process may not drive the run.
-    """
+    """Implements `Runtime`."""
 
     store: SqliteStore
     workers: Workers
@@ -136,24 +125,23 @@ class LocalRuntime:
         self._is_stopped_by_person = False
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
-        """Stores a run, which `drive` drives; returns False if a run with this key exists."""
         run = new_run_id(self.clock())
         workflow, given = without_defaults(workflow, start.input)
         pinned, digest, plan = self._pins.pin(workflow)
-        shown = without_secrets(workflow, given, self.workers.redacted)
-        steps = shown_steps(start.steps, self.workers.redacted)
-        body = started(run, plan, replace(start, input=shown, steps=steps), self.url)
+        start = without_secrets(start, workflow, given, self.workers.redacted)
+        body = started(run, plan, start, self.url)
         if memory := {} if start.cold else remembered(workflow, self.store.memory):
             body["memory"] = memory
         about = (workflow.name, workflow.dialect, start.file, start.key)
         redaction = redaction_of(secrets_of(workflow, given))
-        sources = shown_sources(start.sources, redaction)
-        made = NewRun(run, pinned, digest, *about, sources=sources, origin=self.origin)
-        made = replace(made, is_owned=self.origin in DRIVING)
-        if start.labels:
-            made = replace(made, labels=shown_labels(start.labels, self.workers.redacted))
-        if self.origin in KEEPING:
-            made = replace(made, at_once=start.at_once)
+        made = NewRun(
+            *(run, pinned, digest, *about),
+            sources=shown_sources(start.sources, redaction),
+            origin=self.origin,
+            is_owned=self.origin in DRIVING,
+            labels=start.labels,
+            at_once=start.at_once if self.origin in KEEPING else None,
+        )
         first = Event("run.started", "", self.clock(), body)
         first = sealed(first, run, self.store.seals, redaction, workflow=workflow)
         stored, is_new = await self.store.create(made, first)
@@ -164,10 +152,6 @@ class LocalRuntime:
     async def drive(
         self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
     ) -> str:
-        """Delivers these requests, and drives the run until it ends or waits; returns its status.
-
-        The run's time is at least `at_least`, even if the clock is behind.
-        """
         self.check(requests)
         is_ending = bool(requests) and all(request.kind in _ENDING for request in requests)
         if not is_ending:
@@ -179,16 +163,14 @@ class LocalRuntime:
             await self._give_up(run, owner)
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
-        """Makes a run that redoes an iteration of another run; False if its key exists."""
-        from whorl.runtimes.journal.forking import fork_aside
+        from whorl.runtimes.journal.forking import new_run_of
 
         now = self.clock()
-        is_owned = self.origin in DRIVING
-        whom = (self.store, source, fork)
-        return await fork_aside(*whom, run=new_run_id(now), now=now, is_owned=is_owned)
+        work = partial(new_run_of, self.store, source, fork, run=new_run_id(now), now=now)
+        made, events = await asyncio.to_thread(work)
+        return await self.store.create(replace(made, is_owned=self.origin in DRIVING), *events)
 
     async def request(self, run: RunId, event: Event) -> bool:
-        """Delivers a request to a driven run; returns False if no process drives it."""
         driver = self._drivers.get(run)
         if driver is not None:
             async with driver.computing.lock:
@@ -207,10 +189,6 @@ class LocalRuntime:
         return True
 
     def drain(self, *, by_person: bool = False) -> int:
-        """Starts no new calls, and leaves each run when its calls have ended; returns their number.
-
-        If a person has stopped the runs, no server resumes them.
-        """
         self._stopping.set()
         self._is_stopped_by_person = by_person
         for driver in self._drivers.values():
@@ -228,11 +206,9 @@ class LocalRuntime:
             sleeper.set()
 
     def is_asleep(self, run: RunId) -> bool:
-        """Returns whether a run of this process waits so long that it is not in memory."""
         return run in self._sleepers
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
-        """Yields the entries of a run, also those of other processes, until it ends."""
         while True:
             version = self.store.version()
             status = self.store.run(run).status
@@ -270,10 +246,16 @@ class LocalRuntime:
             whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
             driver = Driver(run, folded, owner, *whom, self.turns, self.cpu_max_s, cpu_s)
             self._drivers[run] = driver
-            for message in await self._requests_for(folded.machine, run, owner):
-                # Whoever was brought it before has not journaled it, or it would be gone.
-                self._delivered.discard(message.id)
-                self._deliver(message)
+            # Requests that no longer apply are dropped.
+            messages, machine = self.store.take(run, owner), folded.machine
+            late = [each for each in messages if objection(machine, each.event) is not None]
+            if late:
+                await self.store.discard(run, owner, [message.id for message in late])
+            for message in messages:
+                if message not in late:
+                    # It was delivered before but not journaled, or it would not be here.
+                    self._delivered.discard(message.id)
+                    self._deliver(message)
             for event in requests:
                 driver.deliver(event)
             requests = []
@@ -310,14 +292,6 @@ class LocalRuntime:
             return fold(self.store, run, plan, to_drive=to_drive)
         steps = folding(self.store, run, plan, to_drive=to_drive)
         return await self.turns.go_through(steps, lambda: to_drive and self._stopping.is_set())
-
-    async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
-        """Takes the queued requests of a run and drops those that no longer apply."""
-        messages = self.store.take(run, owner)
-        late = [message for message in messages if objection(machine, message.event) is not None]
-        if late:
-            await self.store.discard(run, owner, [message.id for message in late])
-        return [message for message in messages if message not in late]
 
     async def _sleep_until(self, run: RunId, clock: RunClock, due: float, date: float) -> None:
         """Waits without the run in memory; a message for the run ends the wait."""

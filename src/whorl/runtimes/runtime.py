@@ -73,7 +73,7 @@ class Runtime(Protocol):
     ) -> str:
         """Delivers these requests and drives the run until it ends or waits; returns its status.
 
-        The run's time is at least `at_least`.
+        The run's time is at least `at_least`, even if the clock is behind.
         """
 
     async def request(self, run: RunId, event: Event) -> bool:
@@ -86,7 +86,7 @@ class Runtime(Protocol):
         """Makes a run that redoes an iteration of another run; False if its key exists."""
 
     def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
-        """Yields the entries of a run until no process drives it."""
+        """Yields the entries of a run, also of other processes, until no process drives it."""
 
     def plan(self, run: RunId) -> Plan:
         """The plan of the workflow that a run pins."""
@@ -117,11 +117,11 @@ def check_unmocked(store: SqliteStore, run: RunId, *, by_mocks: bool = False) ->
     if name and not by_mocks:
         test = shlex.quote(f"--mocks={name.partition(': ')[2]}")
         advice = f"run it again: `whorl run {safe(os.path.relpath(row.file))} {safe(test)}`"
-        words = f"run {run} has mocked answers, so it cannot go on with real ones"
+        words = f"run {run} has mocked answers, so it cannot continue with real ones"
         raise UsageError(words, help=advice, code="W905")
     if by_mocks and not name:
-        words = f"run {run} has real answers, so it cannot go on with mocks"
-        raise UsageError(words, help=f"`whorl resume {run}` goes on with it", code="W905")
+        words = f"run {run} has real answers, so it cannot continue with mocks"
+        raise UsageError(words, help=f"`whorl resume {run}` continues it", code="W905")
 
 
 @dataclass(frozen=True, slots=True)

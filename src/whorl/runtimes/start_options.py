@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from whorl.interpreter import BEHAVIOUR
@@ -75,23 +75,23 @@ def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
 
 
 def without_secrets(
-    workflow: Workflow, given: dict[str, Json], redacted: Callable[[Json], Json]
-) -> dict[str, Json]:
-    """Returns the input without the operator's secrets, except in inputs stored encrypted."""
+    start: Start, workflow: Workflow, given: dict[str, Json], redacted: Callable[[Json], Json]
+) -> Start:
+    """Returns a start with this input, and without the operator's secrets.
+
+    They stay in inputs that are stored encrypted.
+    """
     secret = {port.name for port in workflow.inputs if port.secret}
-    return {n: value if n in secret else redacted(value) for n, value in given.items()}
 
+    def shown(texts: dict[str, str]) -> dict[str, str]:
+        return {name: str(redacted(text)) for name, text in texts.items()}
 
-def shown_labels(labels: dict[str, str], redacted: Callable[[Json], Json]) -> dict[str, str]:
-    """Returns labels without the operator's secrets."""
-    return {name: str(redacted(value)) for name, value in labels.items()}
-
-
-def shown_steps(
-    steps: dict[str, dict[str, str]], redacted: Callable[[Json], Json]
-) -> dict[str, dict[str, str]]:
-    """Returns models and prompts without the operator's secrets."""
-    return {name: shown_labels(fields, redacted) for name, fields in steps.items()}
+    return replace(
+        start,
+        input={n: value if n in secret else redacted(value) for n, value in given.items()},
+        labels=shown(start.labels),
+        steps={name: shown(fields) for name, fields in start.steps.items()},
+    )
 
 
 def new_run_id(now: float) -> RunId:

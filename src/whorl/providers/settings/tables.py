@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings import Headers
 
+    Environment = Mapping[str, str]
 
 # The keys of whorl.toml: a row for each, with what it holds. By them it is read and checked.
 #
@@ -170,10 +171,6 @@ def _inner(table: dict[str, Any], key: str, make: Any) -> dict[str, Any]:
         table["additionalProperties"] = make()
     named: dict[str, Any] = table["additionalProperties"]
     return named
-
-
-if TYPE_CHECKING:
-    Environment = Mapping[str, str]
 
 
 T = TypeVar("T")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from dataclasses import field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import UsageError, did_you_mean
@@ -27,12 +25,9 @@ from whorl.runtimes.journal.sealed_secrets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from whorl.interpreter.machine import Machine
     from whorl.interpreter.state import State
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import Entry
     from whorl.runtimes.journal.keys import Seals
 
 
@@ -63,15 +58,6 @@ async def fork_run(
     return await store.create(made, *events)
 
 
-async def fork_aside(
-    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float, is_owned: bool
-) -> tuple[RunId, bool]:
-    """Does the same in a thread; `is_owned`: this process will drive the new run."""
-    work = partial(new_run_of, store, source, fork, run=run, now=now)
-    made, events = await asyncio.to_thread(work)
-    return await store.create(replace(made, is_owned=is_owned), *events)
-
-
 def new_run_of(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[NewRun, list[Event]]:
@@ -91,8 +77,12 @@ def new_run_of(
         "set": fork.values,
         "limits": machine.state["limits"] | fork.limits,
     }
-    if explored := _explored_around(machine, fork.at):
-        body["by_rule"] = explored
+    for frame in machine.loop_frames.values():
+        # A loop that runs past its own end follows its rule in the fork; otherwise the fork would
+        # end with the source's result.
+        is_around = frame["kind"] == "loop" and fork.at.startswith(f"{frame['address']}[")
+        if is_around and has_ended(frame):
+            body.setdefault("by_rule", frame["address"])
     if fork.steps:
         body["steps"] = {name: {**fields} for name, fields in fork.steps.items()}
     if old != encoded:
@@ -154,16 +144,6 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
     words = f"run {source!r} has no iteration {at!r}"
     advice = did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}"
     raise UsageError(words, help=advice, code="W903")
-
-
-def _explored_around(machine: Machine, at: str) -> str:
-    """Returns the loop around an iteration that runs past its own end, or "" if none does.
-
-    In a fork this loop follows its rule; otherwise the fork would end with the source's result.
-    """
-    loops = (frame for frame in machine.frames.values() if frame["kind"] == "loop")
-    past = (str(frame["address"]) for frame in loops if has_ended(frame))
-    return next((address for address in past if at.startswith(f"{address}[")), "")
 
 
 def _move(machine: Machine, plan: Plan, at: str) -> None:
@@ -243,7 +223,16 @@ def _observations(
             replay.folded.machine.observer = observer
             entries = journal.read(run, after=replay.folded.seq)
         if iteration not in observer.results:
-            _observe(replay, entries, iteration, observer.results)
+            # It may succeed until the second iteration after it begins.
+            loop, number = split_iteration(iteration)
+            after_next = numbered(loop, (number or 0) + 2)
+            for entry in entries:
+                replay.take(entry)
+                replay.folded.forget_journaled()
+                if begins(entry.event, after_next) or iteration in observer.results:
+                    break
+            if iteration not in observer.results:
+                catch_up(replay.folded)
     redaction = None
     if replay is not None and not to_drive:
         redaction = redaction_of(replay.folded.machine.state.get("secrets", ()))
@@ -253,7 +242,7 @@ def _observations(
 
 
 class _Results(Observer):
-    """The results of iterations, each of its successful attempt."""
+    """Keeps the results of iterations, each of its successful attempt."""
 
     def __init__(self, iterations: frozenset[str]) -> None:
         self._iterations = iterations
@@ -271,19 +260,3 @@ class _Results(Observer):
             "score": frame.get("score"),
             "collected": {name: value for name, value in collected.items() if name in last},
         }
-
-
-def _observe(
-    replay: Replay, entries: Iterator[Entry], iteration: str, results: Mapping[str, Json]
-) -> None:
-    """Replays until an iteration has succeeded, or the second after it begins."""
-    loop, number = split_iteration(iteration)
-    after_next = numbered(loop, (number or 0) + 2)
-    for entry in entries:
-        replay.take(entry)
-        replay.folded.forget_journaled()
-        if begins(entry.event, after_next):
-            break
-        if iteration in results:
-            return
-    catch_up(replay.folded)

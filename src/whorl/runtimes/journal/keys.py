@@ -195,9 +195,10 @@ class Registry:
         return self._holds(digest) == b""
 
     def _holds(self, name: str) -> bytes | None:
+        path, own = self.folder / name, getattr(os, "geteuid", lambda: None)()
         with suppress(OSError):
-            if _NAME.fullmatch(name) and not _is_of_others(self.folder / name):
-                return (self.folder / name).read_bytes()
+            if _NAME.fullmatch(name) and (own is None or path.stat().st_uid == own):
+                return path.read_bytes()
         return None
 
     def add(self, name: str, *, is_backup: bool = False) -> None:
@@ -221,8 +222,3 @@ class Registry:
 def registry_from(environment: Mapping[str, str], path: Path, *, is_named: bool) -> Registry:
     folder = user_folder(environment) / "stores"
     return Registry(folder, os.path.realpath(path), seals_from(environment), is_named)
-
-
-def _is_of_others(path: Path) -> bool:
-    own = getattr(os, "geteuid", lambda: None)()
-    return own is not None and path.stat().st_uid != own

@@ -33,7 +33,7 @@ _ADVICE: Final = (
 _NO_INDEX: Final = "has lost the index of its log (the file '-shm' beside it)"
 _START_AGAIN: Final = (
     "nothing more is written; end all processes that have it open, then start again: SQLite makes "
-    "the index anew, and what was acknowledged is stored"
+    "the index again, and what was acknowledged is stored"
 )
 _HARMED: Final = "has lost its log or was damaged while it was open"
 _UNSEEN: Final = "check the disk and the rights of the folder; nothing is written until then"

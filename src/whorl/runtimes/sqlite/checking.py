@@ -40,13 +40,12 @@ _COUNTS: Final = """SELECT number, last_seq, coalesce(entries, 0), coalesce(last
     ON kept.run = number WHERE last_seq <> coalesce(entries, 0) OR last_seq <> coalesce(last, 0)"""
 _USERS: Final = "SELECT run FROM payload_uses WHERE payload = ? LIMIT ?"
 _SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
-    (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
-    (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
+    (SELECT count(*) FROM payloads)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of a store; payloads are counted before and after compression."""
+    """The sizes of a store."""
 
     file_bytes: int
     log_bytes: int
@@ -54,8 +53,6 @@ class Sizes:
     runs: int
     entries: int
     payloads: int
-    payload_bytes: int
-    payload_bytes_stored: int
 
 
 def fits(row: tuple[Any, ...], types: Types) -> bool:
@@ -119,7 +116,7 @@ def _entries(
         window = (done, min(done + _PAGE, last), _PAGE)
         for row in fetch_readable(connection, _ENTRIES, window, "id, run, seq"):
             if len(row) <= 3 or checksum(row[2:5], *row[5:-1]) != row[-1]:
-                yield f"{_named(runs, row[1], row[2])}: it is not what was written"
+                yield f"{_named(runs, row[1], row[2])}: it has changed since it was written"
         done = window[1]
         report(done, last)
 

@@ -150,7 +150,7 @@ def check_log(path: str) -> None:
     # Another process may have made the store meanwhile.
     if os.path.exists(path) and os.path.getsize(path):
         return
-    words = f"the store {path!r} is empty or gone, and its log is not: {log!r}"
+    words = f"the store {path!r} is empty or missing, but its log is there: {log!r}"
     remedy = (
         "restore a backup with `whorl project restore FILE` (--force where the file is there), or "
     )
@@ -164,7 +164,7 @@ def closed(path: str) -> StoreError:
 
 def strange(path: str) -> UsageError:
     """Returns the refusal to write to, or rely on, a store that this user has not made."""
-    words = f"you have not made the store {safe(path)!r} here: it is history, to be read only"
+    words = f"the store {safe(path)!r} is read-only: you did not make it here"
     advice = "`whorl project adopt` copies its runs into one of your own; if it was moved,"
     folder = shlex.quote(os.path.dirname(os.path.abspath(path)))
     advice += f" set WHORL_HOME={folder} in the environment"

@@ -198,7 +198,8 @@ class RunListing(StorePart):
             words, values = list(conditions[0]), list(conditions[1])
             if last is not None:
                 words.append(f"({order}, number) {sign} (?, ?)")
-                values += [self._key(order, last), last]
+                keys = self._reader.rows(f"SELECT {order} FROM {_TABLES} WHERE number = ?", (last,))
+                values += [keys[0][0] if keys else last, last]
             where = f"WHERE {' AND '.join(words)}" if words else ""
             tail = f"ORDER BY {order} {direction}, number {direction} LIMIT {_PAGE}"
             with self._reader.lend() as connection:
@@ -208,11 +209,6 @@ class RunListing(StorePart):
             yield page
             last = page[-1][0]
 
-    def _key(self, order: str, number: int) -> Column:
-        """Returns the sort key of a run."""
-        key = f"SELECT {order} FROM runs JOIN progress ON progress.run = number WHERE number = ?"
-        return next((row[0] for row in self._reader.rows(key, (number,))), number)
-
     def _holding(self, words: str, rows: list[tuple[int, RunRow]]) -> Iterator[RunRow]:
         """Yields the runs with a text in one of their names or in an input."""
         named = {
@@ -221,17 +217,15 @@ class RunListing(StorePart):
             for number, row in rows
         }
         others = [number for number, is_named in named.items() if not is_named]
-        found = self._with_input(words, others) if others else ()
-        return (row for number, row in rows if named[number] or number in found)
-
-    def _with_input(self, words: str, numbers: list[int]) -> set[int]:
-        """Returns which of some runs have an input that contains the words."""
-        first = f"{_FIRST} AND run IN ({', '.join('?' * len(numbers))})"
+        if not others:
+            return iter(row for _, row in rows)
+        first = f"{_FIRST} AND run IN ({', '.join('?' * len(others))})"
         with self._reader.lend() as connection:
             payload = partial(encoding.payload, connection)
-            rows = fetch_readable(connection, first, numbers, "run")
-            # One that cannot be read hides no others.
-            return {row[0] for row in rows if row[1:] and _is_given(words, row[1:], payload)}
+            inputs = fetch_readable(connection, first, others, "run")
+            # The others are shown even if one of them cannot be read.
+            found = {row[0] for row in inputs if row[1:] and _is_given(words, row[1:], payload)}
+        return (row for number, row in rows if named[number] or number in found)
 
     def _listed(self, row: tuple[Any, ...]) -> RunRow:
         """Returns a row for a list; a damaged row is named, and the others are still listed."""

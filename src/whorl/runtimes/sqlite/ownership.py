@@ -189,7 +189,7 @@ class Ownership:
                 f"run {run!r} was driven by version {behaviour} of the machine; this version of"
                 f" Whorl has version {BEHAVIOUR}",
                 code="R901",
-                help="go on with the newer Whorl that drove it",
+                help="continue with the newer Whorl that drove it",
             )
         if has_living(process, self.process, self.pulse()):
             pid = process[0]

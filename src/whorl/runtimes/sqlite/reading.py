@@ -90,7 +90,7 @@ _LOOP_START: Final = "SELECT started FROM loops WHERE run = ? AND address = ?"
 _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 SEQ_MAX: Final = 2**62
-_CHANGED: Final = "it is not what was written: its checksum differs"
+_CHANGED: Final = "it has changed since it was written: its checksum differs"
 
 
 class EntryReading(StorePart):

@@ -67,42 +67,6 @@ _MEMORY: Final = "SELECT number, record FROM memories WHERE key = ? ORDER BY num
 _FORGET_RECORD: Final = "DELETE FROM memories WHERE key = ? AND number = ?"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTable:
-    """The table of memories for the writer."""
-
-    connection: apsw.Connection
-    clock: Callable[[], float]
-
-    def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
-        """Adds a record, and deletes the oldest; returns False if the id `once` exists."""
-        stored = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
-        if not stored:
-            self.connection.execute(_REMEMBER, (record.key, self.clock(), text))
-            keep = min(max(0, record.keep), RECORDS_MAX)
-            self.connection.execute(_TRIM_MEMORIES, (record.key, keep))
-        return not stored
-
-    def amend(self, key: str, change: Callable[[list[Json]], Amendment], keep: int) -> Amendment:
-        """Changes the records under a key as they are in this transaction."""
-        rows = self.connection.execute(_MEMORY, (key,)).fetchall()
-        records = remembered(key, (str(text) for _, text in rows))
-        amendment = change(records)
-        gone = set(amendment.drops)
-        if amendment.record is not None:
-            gone.add(str(amendment.record["id"]))
-        for (number, _), record in zip(rows, records, strict=True):
-            if isinstance(record, dict) and record.get("id") in gone:
-                self.connection.execute(_FORGET_RECORD, (key, number))
-        if amendment.record is not None:
-            self.remember(Record(key, None, keep), to_text(amendment.record))
-        return amendment
-
-    def forget(self, key: str) -> int:
-        self.connection.execute("DELETE FROM memories WHERE key = ?", (key,))
-        return self.connection.changes()
-
-
 # What a run shows of itself beside its entries: its row, its loops, their marks, its charges.
 #
 # It is updated in the transaction that adds the entries.
@@ -423,7 +387,6 @@ class JournalTables:
     connection: apsw.Connection
     ownership: Ownership
     clock: Callable[[], float]
-    memories: MemoryTable
     _records: dict[str, RunRecord] = field(default_factory=dict)
 
     def append_all(self, jobs: Sequence[Append]) -> list[Outcome]:
@@ -581,6 +544,34 @@ class JournalTables:
         for message in messages:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
 
+    def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
+        """Adds a record, and deletes the oldest; returns False if the id `once` exists."""
+        stored = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
+        if not stored:
+            self.connection.execute(_REMEMBER, (record.key, self.clock(), text))
+            keep = min(max(0, record.keep), RECORDS_MAX)
+            self.connection.execute(_TRIM_MEMORIES, (record.key, keep))
+        return not stored
+
+    def amend(self, key: str, change: Callable[[list[Json]], Amendment], keep: int) -> Amendment:
+        """Changes the records under a key as they are in this transaction."""
+        rows = self.connection.execute(_MEMORY, (key,)).fetchall()
+        records = remembered(key, (str(text) for _, text in rows))
+        amendment = change(records)
+        gone = set(amendment.drops)
+        if amendment.record is not None:
+            gone.add(str(amendment.record["id"]))
+        for (number, _), record in zip(rows, records, strict=True):
+            if isinstance(record, dict) and record.get("id") in gone:
+                self.connection.execute(_FORGET_RECORD, (key, number))
+        if amendment.record is not None:
+            self.remember(Record(key, None, keep), to_text(amendment.record))
+        return amendment
+
+    def forget_memory(self, key: str) -> int:
+        self.connection.execute("DELETE FROM memories WHERE key = ?", (key,))
+        return self.connection.changes()
+
     def _verified(self, jobs: Iterable[Append]) -> dict[RunId, RunRecord]:
         """Returns the records of runs in this transaction; runs may have been deleted."""
         runs = dict.fromkeys(job.run for job in jobs)
@@ -635,7 +626,7 @@ class JournalTables:
             crc = checksum((seq, kind, at), address, body, large)
             flat += (number, seq, kind, at, address, body, large, crc)
         for record, text in job.memories:
-            self.memories.remember(record, text)
+            self.remember(record, text)
 
     def _write_entries(self, flat: list[Column]) -> None:
         for part, count in in_chunks(flat, 8):

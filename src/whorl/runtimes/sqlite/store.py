@@ -39,7 +39,7 @@ from whorl.runtimes.sqlite.ownership import (
 )
 from whorl.runtimes.sqlite.pruning import Pruning
 from whorl.runtimes.sqlite.reading import StoreReading
-from whorl.runtimes.sqlite.rows import Append, JournalTables, MemoryTable
+from whorl.runtimes.sqlite.rows import Append, JournalTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -181,7 +181,12 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             raise fault
         if (now := self.monotonic()) - self._probed_at >= TRY_EVERY_S:
             self._probed_at = now
-            await self._ask(lambda tables: _touch(tables.connection))
+
+            def touch(tables: JournalTables) -> None:
+                version = tables.connection.pragma("user_version")
+                tables.connection.pragma("user_version", version)
+
+            await self._ask(touch)
 
     async def claim(self, run: RunId, *, keeps: bool = False, is_driven: bool = True) -> int:
         """Makes this process the owner; with `keeps`, servers resume the run after it.
@@ -267,17 +272,17 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         kept, text = Record(whole(key), record, keep), to_text(record)
-        return await self._ask(lambda tables: tables.memories.remember(kept, text, once=once))
+        return await self._ask(lambda tables: tables.remember(kept, text, once=once))
 
     async def amend(
         self, key: str, change: Callable[[list[Json]], Amendment], *, keep: int
     ) -> Amendment:
         stored = whole(key)
-        return await self._ask(lambda tables: tables.memories.amend(stored, change, keep))
+        return await self._ask(lambda tables: tables.amend(stored, change, keep))
 
     async def forget(self, key: str) -> int:
         stored = whole(key)
-        return await self._ask(lambda tables: tables.memories.forget(stored))
+        return await self._ask(lambda tables: tables.forget_memory(stored))
 
     def close(self) -> None:
         for loop in list(self._waiting):
@@ -364,11 +369,6 @@ def _check_id(run: str) -> None:
         raise UsageError(words, help="use 1 to 128 letters, digits, '_' and '-'", code="W902")
 
 
-def _touch(connection: apsw.Connection) -> None:
-    """Writes a page without changing it, to find out whether the file can be written."""
-    connection.pragma("user_version", connection.pragma("user_version"))
-
-
 def _packed(state: Json) -> bytes:
     # In pieces: other threads wait for each of them.
     return zlib.compress(to_text(state, is_large=is_large(state)).encode(), 1)
@@ -431,8 +431,7 @@ class Writer:
         ownership = Ownership(
             self._connection, this_process(), lambda: ClockPair(clock(), monotonic())
         )
-        memory = MemoryTable(self._connection, clock)
-        self._tables = JournalTables(self._connection, ownership, clock, memory)
+        self._tables = JournalTables(self._connection, ownership, clock)
         self._wal_pages = self._checkpointed = 0
         self._broken: StoreError | None = None
         self._in_hand: list[Job] = []

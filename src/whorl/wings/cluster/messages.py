@@ -20,7 +20,7 @@ from whorl.runtimes.journal.sealed_secrets import (
     without_defaults,
 )
 from whorl.runtimes.replay_core import PureDriver
-from whorl.runtimes.start_options import shown_labels, shown_steps, started, without_secrets
+from whorl.runtimes.start_options import started, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,9 +197,8 @@ def new_beginning(
             "workers do not count how many runs of a workflow run at once",
             "leave out its limit in [queue] and the concurrency of its trigger",
         )
-    shown = without_secrets(workflow, given, redacted)
-    steps = shown_steps(start.steps, redacted)
-    body = started(run, plan, replace(start, input=shown, steps=steps), url)
+    start = without_secrets(start, workflow, given, redacted)
+    body = started(run, plan, start, url)
     redaction = redaction_of(secrets_of(workflow, given))
     return Beginning(
         run=run,
@@ -210,7 +209,7 @@ def new_beginning(
         file=start.file,
         key=start.key,
         origin=origin,
-        labels=shown_labels(start.labels, redacted),
+        labels=start.labels,
         sources=shown_sources(start.sources, redaction),
         first=[event_to_json(Event("run.started", "", 0.0, body))],
         **ways(settings),

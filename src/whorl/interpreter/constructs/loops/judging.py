@@ -141,7 +141,7 @@ def _check(machine: State, key: str) -> Verdict | None:
     verdict, is_due = Verdict("not_met"), before or machine.loop(key).check == "after"
     if rule is not None and is_due:
         lost = frozenset() if before else lost_steps(machine, frame)
-        verdict = RuleCheck(frame, machine.scope_at(frame["inner"]), lost).check(rule)
+        verdict = check_rule(frame, rule, machine.scope_at(frame["inner"]), lost)
     if verdict.state == "open":
         frame["asking"] = verdict.judge
         frame["judged"][verdict.judge] = {"votes": []}
@@ -240,89 +240,73 @@ class Verdict:
     ahead: bool = False
 
 
-class RuleCheck:
-    """Checks a rule once.
+def check_rule(frame: LoopFrame, rule: Rule, scope: Scope, lost: frozenset[str]) -> Verdict:
+    """Returns the verdict on a rule; `open` if it needs a judge that has not answered.
 
     The measurements of an iteration and the judges' answers are in the frame of the loop. Steps
     that are `lost` have failed without a value for expressions to read.
     """
-
-    def __init__(self, frame: LoopFrame, scope: Scope, lost: frozenset[str]) -> None:
-        self._frame = frame
-        self._scope = scope
-        self._lost = lost
-
-    def check(self, rule: Rule) -> Verdict:
-        """Returns the verdict on a rule; `open` if it needs a judge that has not answered."""
-        if isinstance(rule, Combined):
-            parts = [self.check(part) for part in rule.parts]
-            return combined(parts, every=rule.every)
-        condition = rule.condition
-        match condition:
-            case When():
-                return self._when(rule, condition)
-            case Score():
-                return self._score(rule, condition)
-            case Judge():
-                return self._judge(rule, condition)
-            case BranchTaken():
-                taken = _taken(self._frame, condition)
-                return verdict_of(rule, taken == condition.name, "branch", {"branch": taken})
-            case Stable():
-                return self._stable(rule, condition)
-            case Plateau():
-                stale = self._frame.get("stale", {}).get(rule.id, 0)
-                return verdict_of(rule, stale >= condition.patience, "plateau", {"stale": stale})
-            case AnyOf() | AllOf():
-                raise AssertionError("the plan combines these")
-            case _:
-                assert_never(condition)
-
-    def _when(self, leaf: Leaf, condition: When) -> Verdict:
-        facts: Values = {"expression": condition.described or condition.test.source}
-        if self._lost:
-            read = {use.name for use in free_names(condition.test)} & self._lost
+    if isinstance(rule, Combined):
+        parts = [check_rule(frame, part, scope, lost) for part in rule.parts]
+        return combined(parts, every=rule.every)
+    condition = rule.condition
+    match condition:
+        case When():
+            facts: Values = {"expression": condition.described or condition.test.source}
+            read = {use.name for use in free_names(condition.test)} & lost if lost else ()
             if read:
-                return verdict_of(leaf, None, "expression", facts | {"failed": [*sorted(read)]})
-        return verdict_of(leaf, truth(condition.test, self._scope), "expression", facts)
+                return verdict_of(rule, None, "expression", facts | {"failed": [*sorted(read)]})
+            return verdict_of(rule, truth(condition.test, scope), "expression", facts)
+        case Score():
+            return _check_score(frame, rule, condition)
+        case Judge():
+            return _check_judge(frame, rule, condition, scope)
+        case BranchTaken():
+            taken = _taken(frame, condition)
+            return verdict_of(rule, taken == condition.name, "branch", {"branch": taken})
+        case Stable():
+            text = frame.get("texts", {}).get(rule.id, "")
+            earlier = frame.get("texts_before", {}).get(rule.id)
+            if text is None:
+                return verdict_of(rule, None, "stable", {})
+            alike = None if earlier is None else similarity(earlier, text, condition.threshold)
+            if alike is None:
+                return Verdict("not_met", "stable", approves=None)
+            return verdict_of(rule, condition.is_met(alike), "stable", {"similarity": alike})
+        case Plateau():
+            stale = frame.get("stale", {}).get(rule.id, 0)
+            return verdict_of(rule, stale >= condition.patience, "plateau", {"stale": stale})
+        case AnyOf() | AllOf():
+            raise AssertionError("the plan combines these")
+        case _:
+            assert_never(condition)
 
-    def _score(self, leaf: Leaf, condition: Score) -> Verdict:
-        number = self._frame.get("scores", {}).get(leaf.id)
-        facts: Values = {}
-        if number is not None and is_outside(condition, number):
-            facts = {"outside": number, "low": condition.low, "high": condition.high}
-            number = None
-        facts["score"] = number
-        if condition.at_least is None:
-            return Verdict("measured", "score", ({"leaf": leaf.number} | facts,))
-        facts["at_least"] = condition.at_least
-        met = None if number is None else number >= condition.at_least
-        return verdict_of(leaf, met, "score", facts)
 
-    def _judge(self, leaf: Leaf, condition: Judge) -> Verdict:
-        judged = self._frame["judged"].get(leaf.id, {})
-        if "met" not in judged:
-            subject = condition.subject
-            if isinstance(subject, Constant) or value_of(subject, self._scope) is not None:
-                return Verdict("open", "judge", judge=leaf.id)
-            # A step that was skipped has left nothing.
-            judged = {"met": None, "answer": "not asked: there is no result to judge"}
-        question = to_text(value_of(condition.question, self._scope))
-        facts: Values = {"answer": judged["answer"], "question": question}
-        facts |= judged.get("words", {})
-        return verdict_of(leaf, judged["met"], "judge", facts)
+def _check_score(frame: LoopFrame, leaf: Leaf, condition: Score) -> Verdict:
+    number = frame.get("scores", {}).get(leaf.id)
+    facts: Values = {}
+    if number is not None and is_outside(condition, number):
+        facts = {"outside": number, "low": condition.low, "high": condition.high}
+        number = None
+    facts["score"] = number
+    if condition.at_least is None:
+        return Verdict("measured", "score", ({"leaf": leaf.number} | facts,))
+    facts["at_least"] = condition.at_least
+    met = None if number is None else number >= condition.at_least
+    return verdict_of(leaf, met, "score", facts)
 
-    def _stable(self, leaf: Leaf, condition: Stable) -> Verdict:
-        text = self._frame.get("texts", {}).get(leaf.id, "")
-        if text is None:
-            return verdict_of(leaf, None, "stable", {})
-        earlier = self._frame.get("texts_before", {}).get(leaf.id)
-        if earlier is None:
-            return Verdict("not_met", "stable", approves=None)
-        alike = similarity(earlier, text, condition.threshold)
-        if alike is None:
-            return Verdict("not_met", "stable", approves=None)
-        return verdict_of(leaf, condition.is_met(alike), "stable", {"similarity": alike})
+
+def _check_judge(frame: LoopFrame, leaf: Leaf, condition: Judge, scope: Scope) -> Verdict:
+    judged = frame["judged"].get(leaf.id, {})
+    if "met" not in judged:
+        subject = condition.subject
+        if isinstance(subject, Constant) or value_of(subject, scope) is not None:
+            return Verdict("open", "judge", judge=leaf.id)
+        # A step that was skipped has left nothing.
+        judged = {"met": None, "answer": "not asked: there is no result to judge"}
+    question = to_text(value_of(condition.question, scope))
+    facts: Values = {"answer": judged["answer"], "question": question}
+    return verdict_of(leaf, judged["met"], "judge", facts | judged.get("words", {}))
 
 
 def combined(parts: list[Verdict], *, every: bool) -> Verdict:
