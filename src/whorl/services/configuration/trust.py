@@ -126,8 +126,10 @@ def judge(
         return Judged(path, digest, table, "foreign", rights, harmless, of_others=strange)
     if not rights and not counting:
         return Judged(path, digest, table, "harmless")
+    named = [folder for grant in grants if (folder := Path(grant).expanduser()).is_absolute()]
+    places = [place / path.name for folder in named for place in (folder, folder.resolve())]
     known = None
-    if not is_called_for and not _is_granted(path, grants):
+    if not is_called_for and path not in places:
         known = read_records(environment).get(str(path))
         if known is None or known.digest != digest:
             standing: Standing = "new" if known is None else "changed"
@@ -175,14 +177,6 @@ def check_grants(table: object, place: str) -> dict[str, object]:
         words = f'{place}: [trust."PATH"] has no keys: the path of the folder is enough'
         raise UsageError(words, help='write [trust."/home/me/project"]', code="W901")
     return table
-
-
-def _is_granted(path: Path, grants: Mapping[str, object]) -> bool:
-    for grant in grants:
-        named = Path(grant).expanduser()
-        if named.is_absolute() and path in (named / path.name, named.resolve() / path.name):
-            return True
-    return False
 
 
 def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:

@@ -63,8 +63,15 @@ def effects_of(
             writes[_written(task)] = None
         runs |= dict.fromkeys(_programs(task, settings))
         calls |= dict.fromkeys(_hosts(task, settings))
-    for task in _beside_steps(workflow):
-        calls |= dict.fromkeys(_hosts(task, settings))
+    # Tasks beside the steps: for triggers, and to unsubscribe.
+    requests = [task.unsubscribe for _, task in tasks_of(workflow)]
+    requests += [part.trigger.poll for _, part in workflows_of(workflow) if part.trigger]
+    for request in requests:
+        fields = dict(request.entries) if isinstance(request, Fields) else {}
+        kind, inputs = fields.get("kind"), fields.get("inputs")
+        if isinstance(kind, Constant) and isinstance(inputs, Fields):
+            beside = Task(name="", kind=str(kind.value), inputs=inputs)
+            calls |= dict.fromkeys(_hosts(beside, settings))
     return Effects(tuple(reads), tuple(writes), tuple(runs), tuple(calls))
 
 
@@ -167,17 +174,6 @@ def tasks_of(workflow: Workflow) -> Iterator[tuple[str, Task]]:
         yield from ((path, node) for path, node in walk(part.body) if isinstance(node, Task))
 
 
-def _beside_steps(workflow: Workflow) -> Iterator[Task]:
-    """Yields the tasks beside the steps: for triggers, and to unsubscribe."""
-    requests = [task.unsubscribe for _, task in tasks_of(workflow)]
-    requests += [part.trigger.poll for _, part in workflows_of(workflow) if part.trigger]
-    for request in requests:
-        fields = dict(request.entries) if isinstance(request, Fields) else {}
-        kind, inputs = fields.get("kind"), fields.get("inputs")
-        if isinstance(kind, Constant) and isinstance(inputs, Fields):
-            yield Task(name="", kind=str(kind.value), inputs=inputs)
-
-
 def _plain(value: Value | None) -> Json:
     """Returns a value as far as it is known before the run; for a template, its text."""
     match value:
@@ -205,19 +201,15 @@ def _servers(task: Task, settings: Settings) -> list[str]:
 def _programs(task: Task, settings: Settings) -> Iterator[str]:
     """Describes the programs of a task: a command line, a script, an agent, a function."""
     if task.kind in COMMANDS:
-        words = _command_words(task) or _program(task, settings) or "a program that is computed"
-        yield _shown(words)
+        argv = _plain(dict(task.inputs.entries).get("argv"))
+        words = " ".join(map(str, argv)) if isinstance(argv, list) else _known(task, "script")
+        yield _shown(words or _program(task, settings) or "a program that is computed")
     for name in _servers(task, settings):
         if command := settings.mcp[name].command:
             yield _shown(shlex.join(command))
     place = settings.tasks.get(_known(task, "task")) if task.kind == "use" else None
     if place is not None and place.startswith("python:"):
         yield _shown(place)
-
-
-def _command_words(task: Task) -> str:
-    words = _plain(dict(task.inputs.entries).get("argv"))
-    return " ".join(map(str, words)) if isinstance(words, list) else _known(task, "script")
 
 
 def address_in(task: Task) -> str:
@@ -330,8 +322,13 @@ def forecast(
     budget_usd: float | None = None,
     included: Iterable[str] = (),
 ) -> Forecast:
-    if iterations is not None:
-        workflow = with_all_nodes(workflow, lambda node: _limited(node, iterations))
+
+    def limited(node: Node) -> Node:
+        if not isinstance(node, Loop) or iterations is None:
+            return node
+        return replace(node, limits=replace(node.limits, iterations=iterations))
+
+    workflow = with_all_nodes(workflow, limited) if iterations is not None else workflow
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
     asked = [request for request, _ in asked_in(workflow)]
     prices = _Prices(providers)
@@ -425,16 +422,13 @@ def models_of(workflow: Workflow, settings: Settings) -> list[str]:
 
 def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
     """Returns the models without a known price that the steps of a workflow call."""
-    asked = (each for each, _ in asked_in(workflow) if _is_unpriced(each, providers))
-    models = _models(providers.settings, asked)
+    unpriced: list[Request] = []
+    for request, _ in asked_in(workflow):
+        with suppress(ProviderError, UsageError):
+            if providers.kind(request.kind).estimate(request).cost_usd is None:
+                unpriced.append(request)
+    models = _models(providers.settings, unpriced)
     return sorted({f"{model.provider.name}/{model.model}" for model in models})
-
-
-def _is_unpriced(request: Request, providers: Providers) -> bool:
-    try:
-        return providers.kind(request.kind).estimate(request).cost_usd is None
-    except (ProviderError, UsageError):
-        return False
 
 
 def _models(settings: Settings, asked: Iterable[Request]) -> Iterator[Candidate]:
@@ -455,10 +449,3 @@ def raises_limits(workflow: Workflow, budget_usd: float | None, iterations: int 
     # What is computed in the run is not known yet.
     most = min((n if isinstance(n, int) else 0 for n in limits), default=iterations or 0)
     return (iterations or 0) > most or (own is not None and (budget_usd or 0) > own)
-
-
-def _limited(node: Node, iterations: int) -> Node:
-    """Returns a node; a loop gets another limit of iterations."""
-    if not isinstance(node, Loop):
-        return node
-    return replace(node, limits=replace(node.limits, iterations=iterations))

@@ -184,7 +184,13 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
     is_final = not may_make_files(workflow)
     for asked, is_decided in asked_in(workflow):
         if asked.kind in MODELS and is_decided:
-            yield from _unknown_model(asked, providers)
+            named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
+            try:
+                providers.kind(asked.kind).estimate(asked)
+            except ProviderError as fault:
+                if fault.code == _NO_PROVIDER:
+                    message = f"has no model to ask: {fault}"
+                    yield Unknown(asked.address, fault.code, message, "a model", is_named=named)
             url = asked.inputs.get("model_url")
             yield from _closed_address(
                 asked.address, "asks a model at", url, providers.settings, closed
@@ -246,16 +252,6 @@ def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unkno
         yield Unknown(path, code, f"{words}; {near}" if near else words, needs)
 
 
-def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
-    named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
-    try:
-        providers.kind(asked.kind).estimate(asked)
-    except ProviderError as fault:
-        if fault.code == _NO_PROVIDER:
-            message = f"has no model to ask: {fault}"
-            yield Unknown(asked.address, fault.code, message, "a model", is_named=named)
-
-
 def _closed_address(
     path: str, what: str, url: Json, settings: Settings, known: set[str]
 ) -> Iterator[Unknown]:
@@ -299,24 +295,19 @@ def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
 def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:
     """Returns the checked start of a run, and the stand-in that answers instead of a real model.
 
-    Raises UsageError if a step names something unconfigured, or if the configuration is not
-    trusted. A run without the operator's permission is also created, and ends with the refusal.
+    Raises UsageError if a step names something unconfigured, if an input file cannot be read, or if
+    the configuration is not trusted. A run without the operator's permission is also created, and
+    ends with the refusal.
     """
     check_trusted(providers.settings)
     refused = refusal(workflow, providers.settings)
     if refused is not None:
         return replace(start, refused=refused), ""
     check_models(workflow, providers)
-    _check_files(workflow, start, providers.settings)
-    at_once = limit_of(workflow, providers.settings)
-    return replace(start, at_once=at_once), stand_in(workflow, providers.settings)
-
-
-def _check_files(workflow: Workflow, start: Start, settings: Settings) -> None:
-    """Refuses input files that cannot be read."""
-    from whorl.providers.files import FileRights
-
+    settings = providers.settings
     for port in workflow.inputs if settings.runtime.kind == "local" else ():
+        from whorl.providers.files import FileRights
+
         given = start.input.get(port.name) if port.type in ("file", "files") else None
         for name in given if isinstance(given, list) else [given]:
             if isinstance(name, str) and name and "://" not in name:
@@ -324,6 +315,8 @@ def _check_files(workflow: Workflow, start: Start, settings: Settings) -> None:
                     FileRights.of(settings).check(name)
                 except ProviderError as fault:
                     raise UsageError(f"input {port.name!r}: {fault}", code="R111") from fault
+    at_once = limit_of(workflow, settings)
+    return replace(start, at_once=at_once), stand_in(workflow, settings)
 
 
 def limit_of(workflow: Workflow, settings: Settings) -> int | None:

@@ -14,8 +14,7 @@ from whorl.runtimes.journal.folding import as_far_as_open
 from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
 from whorl.services.inspecting.results import usage_document
 from whorl.services.records.lookup import RecordLookup
-from whorl.services.records.record import Focus, Record
-from whorl.services.records.recorder import Recorder
+from whorl.services.records.recorder import Focus, Record, Recorder
 
 __all__ = ["LIMIT", "Record", "Records", "RunRecords", "document", "document_of", "records_of"]
 

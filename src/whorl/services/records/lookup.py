@@ -17,15 +17,14 @@ from whorl.interpreter.plan import Plan
 from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import Replay, catch_up, come_to_rest, stored_in
-from whorl.services.records.recorder import STEERING
+from whorl.services.records.recorder import STEERING, is_inside
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import RunState
     from whorl.interpreter.machine import Machine
-    from whorl.runtimes.journal.journal import Entry, Journal, RunId
+    from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.journal.keys import Seals
-    from whorl.services.records.record import Focus
-    from whorl.services.records.recorder import Recorder
+    from whorl.services.records.recorder import Focus, Recorder
 
 # So many entries are read before leaving some out is looked into.
 _ENTRIES = 500
@@ -58,11 +57,16 @@ class RecordLookup:
         """Folds until the wanted records are complete; or returns a snapshot to continue from."""
         look_at = _ENTRIES
         for read, entry in enumerate(self._journal.read(self._run, after=self._replay.folded.seq)):
-            self._take(entry)
+            self._replay.take(entry)
+            catch_up(self._replay.folded)
+            self._replay.folded.forget_journaled()
             # When an event comes, all that the one before it led to is done. A run that only
             # computes gets no events; an iteration is done when the next begins.
-            if entry.event.kind in _SETTLING and self._is_passed():
-                return None
+            if entry.event.kind in _SETTLING:
+                machine = self._replay.folded.machine
+                # Steps that have ended may still be unsubscribing.
+                if self._recorder.is_passed(machine) and not is_unsubscribing(machine):
+                    return None
             if read >= look_at:
                 look_at *= 4
                 if (ahead := self._ahead()) is not None:
@@ -74,16 +78,6 @@ class RecordLookup:
         replay = Replay(self._journal, self._run, self._plan, seals=self._seals, stored=stored)
         replay.folded.machine.observer = self._recorder
         return replay
-
-    def _take(self, entry: Entry) -> None:
-        self._replay.take(entry)
-        catch_up(self._replay.folded)
-        self._replay.folded.forget_journaled()
-
-    def _is_passed(self) -> bool:
-        machine = self._replay.folded.machine
-        # What is being unsubscribed belongs to steps that have ended.
-        return self._recorder.is_passed(machine) and not is_unsubscribing(machine)
 
     def _before(self, at: str) -> tuple[int, str] | None:
         """Returns the last snapshot before the innermost iteration around a place."""
@@ -173,10 +167,7 @@ def _count(frame: Any) -> int:
 def _only_child(frame: Any, frames: Any, focus: Focus) -> str | None:
     """Returns the only child of a block that is running, or the only one that is wanted."""
     under_way = [key for key in frame["children"].values() if "ended" not in frames[key]]
-    around = [key for key in under_way if _is_around(frames[key]["address"], focus.at)]
+    places = {key: frames[key]["address"] for key in under_way}
+    around = [key for key, place in places.items() if is_inside(place, focus.at)]
     chosen = around if focus.at and around else under_way
     return chosen[0] if len(chosen) == 1 and not frame.get("waits") else None
-
-
-def _is_around(address: str, at: str) -> bool:
-    return at.startswith(address) and at[len(address) :][:1] in ("/", "[", "")

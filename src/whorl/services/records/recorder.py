@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.interpreter.constructs.block import results, satisfies
@@ -33,12 +33,12 @@ from whorl.ir import (
 from whorl.ir.expressions import expressions_in, inner_values, outer_values
 from whorl.ir.walk import blocks_of, is_hidden
 from whorl.language import UNDEFINED, LanguageError, Undefined, evaluate, free_names
+from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.sealed_secrets import shown
-from whorl.services.records.record import Attempt, Focus, Record, is_inside, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import BlockFrame, End, Frame, Outcome, RunState, Values
@@ -46,6 +46,102 @@ if TYPE_CHECKING:
     from whorl.interpreter.state import State
     from whorl.ir import Expression, Node, Value
     from whorl.language import Json, Scope
+
+# Records, and selections of records.
+
+_REPETITION = re.compile(r".*\](?:#[0-9]+)?")
+# Words of the file and of the engine, times and numbers: what else a record has are values.
+_NAMES = """address name kind node started_at status ended_at usage reason branch number repetitions
+    attempts frame"""
+_OWN = frozenset(_NAMES.split())
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt at a task."""
+
+    address: str
+    status: str
+    ended_at: float
+    error: Json = None
+
+
+@dataclass(slots=True)
+class Record:
+    """The outcome of a step, an item or an iteration; `node` is the key of its node in the plan.
+
+    `kind` is the kind of a task, the IR's word for another node, `item` or `iteration`. A skip has
+    the `reason` `condition` (its own), `order` (a step before it), `halt` (a failure), `branch`
+    (another case was taken), `around` (the node around it), `end` (too late) or `budget`. `because`
+    has the facts.
+    """
+
+    address: str
+    name: str
+    kind: str
+    node: str
+    started_at: float | None
+    status: str = "running"
+    ended_at: float | None = None
+    inputs: Json = None
+    output: Json = None
+    error: Any = None
+    usage: dict[str, float] = field(default_factory=dict)
+    reason: str = ""
+    because: Values = field(default_factory=dict)
+    branch: str | None = None
+    number: int | None = None
+    repetitions: int | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    # The key of its frame.
+    frame: str = ""
+
+    def end(self, at: float, status: str, **facts: Any) -> None:
+        self.ended_at, self.status = at, status
+        for name, fact in facts.items():
+            setattr(self, name, fact)
+
+    def hide(self, hidden: Callable[[str, Any], Json]) -> None:
+        """Replaces each field with values by its visible form, also in the attempts."""
+        holders: tuple[Record | Attempt, ...] = (self, *self.attempts)
+        for holder in holders:
+            for name in (part.name for part in fields(holder) if part.name not in _OWN):
+                setattr(holder, name, hidden(name, getattr(holder, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """The selection of records: a place and everything inside it.
+
+    `depth` is the levels of iterations and items inside it, or None; `only_repetitions`: only them.
+    """
+
+    at: str = ""
+    depth: int | None = None
+    only_repetitions: bool = False
+
+    @property
+    def inside(self) -> str:
+        """The innermost iteration or item that is the place or around it."""
+        match = _REPETITION.match(self.at)
+        return match[0] if match else ""
+
+    def wants(self, address: str) -> bool:
+        if self.at and not is_inside(self.at, address):
+            return False
+        if self.only_repetitions and not _REPETITION.fullmatch(address):
+            return False
+        return self.depth is None or address.count("[", len(self.at)) <= self.depth
+
+
+def is_inside(place: str, address: str) -> bool:
+    """Returns whether an address is a place, an attempt at it, or inside it."""
+    return address.startswith(place) and address[len(place) :][:1] in ("", "/", "[", "#")
+
+
+def kind_of(node: Node) -> str:
+    return node.kind if isinstance(node, Task) else type(node).__name__.lower()
+
 
 # What an iteration that a budget stops is called in its note.
 _STOPPED = {"cut": "cancelled", "not_begun": "skipped"}
@@ -67,7 +163,7 @@ class Recorder(Observer):
         self._latest: dict[str, Record] = {}
         self._inside = ("", 0)
         self._given: Json = None
-        self._charges = Charges(self._known, self._iterations)
+        self._abandoned: dict[str, tuple[list[Record], Values]] = {}
         # Each part of a fork has a plan of its own.
         self._secure: dict[int, tuple[Plan, SecureParts]] = {}
 
@@ -128,7 +224,7 @@ class Recorder(Observer):
         record.end(machine.now, outcome["status"], output=value, error=outcome.get("error"))
         if frame["kind"] == "task":
             self._take_inputs(machine, key, record)
-            self._charges.give_up(machine, key)
+            self._give_up(machine, key)
         elif frame["kind"] == "branch":
             record.branch = frame.get("branch")
 
@@ -142,7 +238,7 @@ class Recorder(Observer):
                     place = join(frame["address"], name)
                     self._skip(machine, place, plan.key, node, skipped)
         if frame["kind"] == "task":
-            self._charges.give_up(machine, key)
+            self._give_up(machine, key)
         if frame["kind"] == "signal":
             self._end_around(machine, key)
         record = self._known.pop(key, None)
@@ -206,7 +302,7 @@ class Recorder(Observer):
     def taking(self, machine: State, event: Event) -> None:
         """Takes an event before it is fed."""
         if event.kind in CHARGED:
-            self._charges.take_reply(machine, event)
+            self._take_reply(machine, event)
         elif event.kind in STEERING:
             under_way = [record for record in self._known.values() if record.ended_at is None]
             # What a fork has from another run has cost it nothing.
@@ -216,7 +312,7 @@ class Recorder(Observer):
     def moved(self, before: RunState, after: RunState, key: str) -> None:
         """Moves on to a later state; the usage in between is charged to one frame."""
         used = {n: v - before["usage"].get(n, 0) for n, v in after["usage"].items()}
-        charge(self._charges.around(after["frames"], key), used)
+        charge(self._around(after["frames"], key), used)
         frame: Any = after["frames"][key]
         if (record := self._known.get(key)) is not None:
             record.repetitions = frame.get("count", frame.get("next"))
@@ -276,6 +372,46 @@ class Recorder(Observer):
         if key:
             self._known[key], record.frame = record, key
 
+    def _take_reply(self, machine: State, event: Event) -> None:
+        """Charges the usage of a call to all records around it."""
+        waiting = machine.pending.get(event.address)
+        usage: Any = event.body.get("usage")
+        if event.kind == "task.in_doubt":
+            usage = charged(event.body.get("reserve") or {})  # type: ignore[arg-type]
+        if waiting is None:
+            records, paid = self._abandoned.pop(event.address, ([], {}))
+            charge(records, paid, -1)
+            charge(records, usage)
+            return
+        charge(self._around(machine.frames, waiting["frame"]), usage)
+        record = self._known.get(waiting["frame"])
+        if record is not None and event.kind != "task.in_doubt":
+            status = "succeeded" if event.kind == "task.finished" else "failed"
+            error = shown(event).get("error")
+            record.attempts.append(Attempt(event.address, status, event.at, error))
+
+    def _give_up(self, machine: State, key: str) -> None:
+        """Charges an abandoned call, until its reply arrives."""
+        address = machine.frames[key]["address"]
+        call = machine.state["abandoned"].get(address)
+        if call is not None and address not in self._abandoned:
+            records = self._around(machine.frames, key)
+            charge(records, call["usage"])
+            self._abandoned[address] = (records, call["usage"])
+
+    def _around(self, frames: dict[str, Frame], key: str | None) -> list[Record]:
+        """Returns the records of a frame and of all frames around it."""
+        records: list[Record] = []
+        while key is not None:
+            if (record := self._known.get(key)) is not None:
+                records.append(record)
+            inside, key = key, frames[key]["parent"]
+            # The judge of an iteration is no part of its body; one ahead of the next is of neither.
+            iteration = self._iterations.get(key or "")
+            if iteration is not None and key is not None and iteration.frame != inside:
+                records += [] if frames[key].get("before") else [iteration]
+        return records
+
     def found(self, machine: State) -> list[Record]:
         """Returns the records; those of running nodes are as in the machine now."""
         for key, record in self._known.items():
@@ -290,7 +426,7 @@ class Recorder(Observer):
                 record.status, record.ended_at, record.output = "running", None, None
         for waiting in machine.pending.values():
             if waiting["what"] == "gate":
-                for record in self._charges.around(machine.frames, waiting["frame"])[:1]:
+                for record in self._around(machine.frames, waiting["frame"])[:1]:
                     record.status = "waiting"
         for record, secure in self._records:
             secure.hide(record)
@@ -321,59 +457,6 @@ def _why(end: End, node: Node, frame: BlockFrame) -> tuple[str, Values]:
 # What calls used, charged to the records of all that they happened in.
 
 CHARGED = frozenset({"task.finished", "task.failed", "task.in_doubt"})
-
-
-class Charges:
-    """Charges replies and abandoned calls.
-
-    `known` has the records of frames by their keys, `iterations` the records of iterations by the
-    keys of their loops.
-    """
-
-    def __init__(self, known: dict[str, Record], iterations: dict[str, Record]) -> None:
-        self._known = known
-        self._iterations = iterations
-        self._abandoned: dict[str, tuple[list[Record], Values]] = {}
-
-    def take_reply(self, machine: State, event: Event) -> None:
-        """Charges the usage of a call to all records around it."""
-        waiting = machine.pending.get(event.address)
-        usage: Any = event.body.get("usage")
-        if event.kind == "task.in_doubt":
-            usage = charged(event.body.get("reserve") or {})  # type: ignore[arg-type]
-        if waiting is None:
-            records, paid = self._abandoned.pop(event.address, ([], {}))
-            charge(records, paid, -1)
-            charge(records, usage)
-            return
-        charge(self.around(machine.frames, waiting["frame"]), usage)
-        record = self._known.get(waiting["frame"])
-        if record is not None and event.kind != "task.in_doubt":
-            status = "succeeded" if event.kind == "task.finished" else "failed"
-            error = shown(event).get("error")
-            record.attempts.append(Attempt(event.address, status, event.at, error))
-
-    def give_up(self, machine: State, key: str) -> None:
-        """Charges an abandoned call, until its reply arrives."""
-        address = machine.frames[key]["address"]
-        call = machine.state["abandoned"].get(address)
-        if call is not None and address not in self._abandoned:
-            records = self.around(machine.frames, key)
-            charge(records, call["usage"])
-            self._abandoned[address] = (records, call["usage"])
-
-    def around(self, frames: dict[str, Frame], key: str | None) -> list[Record]:
-        """Returns the records of a frame and of all frames around it."""
-        records: list[Record] = []
-        while key is not None:
-            if (record := self._known.get(key)) is not None:
-                records.append(record)
-            inside, key = key, frames[key]["parent"]
-            # The judge of an iteration is no part of its body; one ahead of the next is of neither.
-            iteration = self._iterations.get(key or "")
-            if iteration is not None and key is not None and iteration.frame != inside:
-                records += [] if frames[key].get("before") else [iteration]
-        return records
 
 
 def charge(records: list[Record], usage: Any, sign: int = 1) -> None:

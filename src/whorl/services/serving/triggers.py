@@ -44,7 +44,17 @@ def starts_of(workflow: Workflow, start: Start, now: float) -> Starts:
     trigger = workflow.trigger
     if trigger is None or not (trigger.has_rules or trigger.tracking):
         return Starts((start,))
-    _check_schema(workflow, trigger, start.input)
+    if trigger.schema is not None:
+        body = start.input.get(workflow.main_input)
+        if body is None and trigger.fields:
+            body = {name: start.input[name] for name in trigger.fields if name in start.input}
+        from whorl.language.schema import misfits
+
+        if faults := misfits(trigger.schema, body):
+            words = "; ".join(map(str, faults[:_SHOWN]))
+            message = f"the body does not fit the schema of trigger {trigger.name!r}: {words}"
+            help_ = "correct the body ($ is all of it), or `schema` of the trigger in the file"
+            raise UsageError(message, help=help_, code=CODE)
     is_split = trigger.split_on is not None
     items = _split(workflow, trigger, start.input, now) if is_split else [start.input]
     reason = "" if items else f"the list of trigger {trigger.name!r} is empty"
@@ -131,21 +141,6 @@ def only_start(workflow: Workflow, start: Start, now: float) -> Start:
     if not starts.each:
         raise UsageError(f"no run was started: {starts.reason}", code=CODE)
     return starts.each[0]
-
-
-def _check_schema(workflow: Workflow, trigger: Trigger, given: Values) -> None:
-    if trigger.schema is None:
-        return
-    body = given.get(workflow.main_input)
-    if body is None and trigger.fields:
-        body = {name: given[name] for name in trigger.fields if name in given}
-    from whorl.language.schema import misfits
-
-    if faults := misfits(trigger.schema, body):
-        words = "; ".join(map(str, faults[:_SHOWN]))
-        message = f"the body does not fit the schema of trigger {trigger.name!r}: {words}"
-        help_ = "correct the body ($ is all of it), or `schema` of the trigger in the file"
-        raise UsageError(message, help=help_, code=CODE)
 
 
 def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> list[Values]:

@@ -87,8 +87,12 @@ class Upkeep:
         """Does one pass; returns whether more runs may be waiting only for their turn."""
         if time.monotonic() < self._pause_until or self.driving.is_closing:
             return False
-        self._note_timers(await asyncio.to_thread(self._store.timers, TIMERS_MAX))
+        rows = await asyncio.to_thread(self._store.timers, TIMERS_MAX)
         now = time.monotonic()
+        for run, due, left_s in rows:
+            # The deadline of a new timer is computed once, by the monotonic clock.
+            if run not in self._timers or self._timers[run][0] != due:
+                self._timers[run] = (due, now + left_s)
         timers = ((deadline, due, run) for run, (due, deadline) in self._timers.items())
         for deadline, due, run in sorted(timers):
             if deadline <= now and self._room() > 0:
@@ -108,13 +112,6 @@ class Upkeep:
             if self._is_open(run) and await self._store.admit(run):
                 admitted += await self._take_up(run)
         return admitted > 0 or taken == room
-
-    def _note_timers(self, rows: list[tuple[RunId, float, float]]) -> None:
-        """Computes the deadline of each new timer once, by the monotonic clock."""
-        now = time.monotonic()
-        for run, due, left_s in rows:
-            if run not in self._timers or self._timers[run][0] != due:
-                self._timers[run] = (due, now + left_s)
 
     async def _fire(self, run: RunId, due: float) -> None:
         row = self._row(run)
@@ -144,22 +141,17 @@ class Upkeep:
 
     async def _take_up(self, run: RunId, at_least: float = 0.0) -> bool:
         """Drives a run that no process drives, unless something that it needs is missing here."""
-        reason = await asyncio.to_thread(self._missing, run)
-        if reason:
-            await self._hold(run, reason)
+        try:
+            workflow = await asyncio.to_thread(workflow_of, self._store, run)
+            await asyncio.to_thread(preflight.check_performable, workflow, self.providers)
+        except (UsageError, StoreError) as fault:
+            await self._hold(run, str(fault))
             return False
         log.info("run %s is resumed", run)
         self._driven.add(run)
         task = self.driving.drive(run, at_least=at_least)
         task.add_done_callback(lambda done: self._ended(run, done))
         return True
-
-    def _missing(self, run: RunId) -> str:
-        try:
-            preflight.check_performable(workflow_of(self._store, run), self.providers)
-        except (UsageError, StoreError) as fault:
-            return str(fault)
-        return ""
 
     async def _hold(self, run: RunId, reason: str) -> None:
         if len(self._held) > _FORGOTTEN_MAX:

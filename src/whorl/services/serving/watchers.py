@@ -22,6 +22,7 @@ from whorl.providers.outbound.addresses import Policy, origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound
 from whorl.runtimes.journal.journal import amount_of, count_of, text_of
 from whorl.runtimes.journal.projection import UNKNOWN, LoopFold, model_named
+from whorl.runtimes.runtime import Watcher
 from whorl.services.inspecting.results import open_gates
 
 if TYPE_CHECKING:
@@ -90,17 +91,7 @@ _RUN_S: Final = (0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0, 86_4
 log = logging.getLogger("whorl.notify")
 
 
-class _OfEvents:
-    """The base of watchers that only use entries."""
-
-    def text(self, run: RunId, address: str, text: str) -> None:
-        """Ignores streamed text."""
-
-    def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Ignores the fault, which the driver of the run reports."""
-
-
-class Notifier(_OfEvents):
+class Notifier(Watcher):
     """A watcher that sends a POST for events that a person wants to know."""
 
     def __init__(
@@ -135,7 +126,7 @@ class Notifier(_OfEvents):
         if notice is None or notice["event"] not in self._settings.on:
             return
         if len(self._sending) >= PENDING_MAX:
-            log.warning("run %s: no notification, since too many are under way", run)
+            log.warning("run %s: no notification, since too many are being sent", run)
             return
         task = asyncio.create_task(self._send(run, notice))
         self._sending.add(task)
@@ -177,7 +168,7 @@ class Notifier(_OfEvents):
         return about
 
 
-class Telemetry(_OfEvents):
+class Telemetry(Watcher):
     """A watcher that turns entries into spans, as they become durable."""
 
     def __init__(self, provider: TracerProvider) -> None:
@@ -210,7 +201,14 @@ class Telemetry(_OfEvents):
         elif kind in ("task.finished", "task.failed"):
             if (run, address) not in self._spans:
                 self._open(run, event, f"task {address}", {})
-            self._close(run, event, _of_call(kind, body), failed=kind == "task.failed")
+            attributes = _attributes(kind, body)
+            # A model's name begins with its provider's.
+            provider, has_model, _ = str(body.get("model") or "").partition("/")
+            if has_model:
+                attributes.setdefault("gen_ai.provider.name", provider)
+            if body.get("finish"):
+                attributes["gen_ai.response.finish_reasons"] = [str(body["finish"])]
+            self._close(run, event, attributes, failed=kind == "task.failed")
         elif kind == "loop.finished":
             loop = LoopFold(address)
             loop.take(event)
@@ -287,17 +285,6 @@ def _attributes(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return attributes
 
 
-def _of_call(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the attributes of an ended call; a model's name begins with its provider's."""
-    attributes = _attributes(kind, body)
-    provider, has_model, _ = str(body.get("model") or "").partition("/")
-    if has_model:
-        attributes.setdefault("gen_ai.provider.name", provider)
-    if body.get("finish"):
-        attributes["gen_ai.response.finish_reasons"] = [str(body["finish"])]
-    return attributes
-
-
 def _nanoseconds(at: float) -> int:
     return int(at * 1e9)
 
@@ -371,7 +358,7 @@ class Metrics:
         self.exits = _counter("whorl_loops_ended_total", why, own, "reason")
         answered = "Calls that were answered."
         self.calls = _counter("whorl_calls_total", answered, model, "outcome")
-        self.doubts = _counter("whorl_calls_in_doubt_total", "Calls that nobody has answered.")
+        self.doubts = _counter("whorl_calls_in_doubt_total", "Calls whose outcome is unknown.")
         took = "How long calls took."
         self.latency = Family("whorl_call_seconds", "histogram", took, ("kind",), _CALL_S)
         self.tokens = _counter("whorl_tokens_total", "Tokens.", model, "direction")
