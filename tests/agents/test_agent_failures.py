@@ -63,7 +63,7 @@ def test_a_failed_turn_of_others(tmp_path: Path) -> None:
     assert "quota exceeded" in str(fault_of(gemini, GEMINI))
 
 
-def test_numbers_and_letters_that_are_none(tmp_path: Path) -> None:
+def test_invalid_numbers_and_characters_are_replaced(tmp_path: Path) -> None:
     events = claude_says("a\ud800b", total_cost_usd=float("nan"), structured_output={"n": 1})
 
     reply = perform(claude(tmp_path, play(events)), CLAUDE)
@@ -72,7 +72,7 @@ def test_numbers_and_letters_that_are_none(tmp_path: Path) -> None:
     assert reply.usage.cost_usd is None
 
 
-def test_words_are_the_answer_where_there_is_no_json(tmp_path: Path) -> None:
+def test_plain_text_is_the_answer_if_there_is_no_json(tmp_path: Path) -> None:
     reply = perform(claude(tmp_path / "a", play(["just", "words"])), CLAUDE)
     # Between events they do no harm.
     lines = ["warning: {", *claude_says("fine")[:-1], "[1, 2]", "NaN", claude_says("fine")[-1]]

@@ -114,7 +114,7 @@ def test_what_functions_raise() -> None:
         ("slow-ad", {}, {}, "P114", "did you mean 'slow-add'"),
     ],
 )
-def test_what_is_no_value_is_an_error(
+def test_invalid_results_of_functions_are_errors(
     name: str, given: dict[str, Any], options: dict[str, Any], code: str, words: str
 ) -> None:
     fault = fault_of(name, given, **options)

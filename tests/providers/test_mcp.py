@@ -179,7 +179,7 @@ def test_only_allowed_tools() -> None:
 
 
 @pytest.mark.parametrize("leave", [False, ["git"]])
-def test_programs_need_leave(leave: Any) -> None:
+def test_programs_need_permission(leave: Any) -> None:
     (fault,) = calls(settings(leave), tool("number"))
 
     assert fault.code == "R110"
@@ -218,7 +218,7 @@ def test_an_answer_that_is_too_long_says_so_and_is_no_call_in_doubt() -> None:
     assert after == 3
 
 
-def test_a_flood_of_news_is_heard_by_nobody_and_lets_others_have_their_turn() -> None:
+def test_many_notifications_are_ignored_and_block_nobody() -> None:
     """All of it is there at once, so a reader that only reads would never give way."""
     from mcp.shared.message import SessionMessage
 

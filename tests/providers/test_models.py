@@ -131,7 +131,7 @@ def test_the_next_model_is_tried(status: int) -> None:
     assert fault.detail["usage"]["calls"] == 2
 
 
-def test_a_kind_that_nobody_knows_is_told_when_it_is_used() -> None:
+def test_an_unknown_kind_of_provider_fails_at_its_first_call() -> None:
     table = {"providers": {"x": {"kind": "smoke", "base_url": "https://x.example", "model": "x"}}}
 
     (fault,) = say(settings_from(table, {}), ask())

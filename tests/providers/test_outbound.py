@@ -161,7 +161,7 @@ def test_a_server_gets_the_words_of_a_query(queries: list[str]) -> None:
         assert seen.headers["host"] == f"127.0.0.1:{server.port}"
 
 
-def test_general_leave_does_not_cover_places_that_hand_out_credentials() -> None:
+def test_general_permission_does_not_cover_addresses_with_credentials() -> None:
     policy = Policy(private_network=True)
 
     policy.check("http", "localhost", 80, ["127.0.0.1", "::1"])
@@ -171,7 +171,7 @@ def test_general_leave_does_not_cover_places_that_hand_out_credentials() -> None
             policy.check("http", "x", 80, [address])
 
 
-def test_named_leave_covers_what_it_names() -> None:
+def test_permission_covers_the_named_addresses_only() -> None:
     policy = Policy(private_network=("localhost:8080", "10.1.0.0/16", "192.168.0.7"))
 
     policy.check("http", "localhost", 8080, ["127.0.0.1"])

@@ -131,7 +131,7 @@ LIMITED = "Rate limit reached: your quota of 3 per minute"
         (OPENAI, 200, openai_error("insufficient_quota", "You exceeded your quota"), NO_CREDIT),
     ],
 )
-def test_what_no_wait_mends_is_not_tried_again(
+def test_permanent_errors_are_not_retried(
     form: Format, status: int, body: dict[str, Any], advice: str
 ) -> None:
     is_streamed = status == 200

@@ -223,12 +223,6 @@ def _claude_command(invocation: Invocation) -> tuple[list[str], str]:
     return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
 
 
-def _claude_variables(key: str, base_url: str) -> dict[str, str]:
-    """Returns its key and address; turns off updates and paid-for titles."""
-    fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-    return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
-
-
 def _read_claude(output: AgentOutput, event: dict[str, Json]) -> str:
     output.session = text_in(event, "session_id") or output.session
     kind = event.get("type") or ("result" if "result" in event else "")
@@ -267,9 +261,6 @@ def _end_claude(output: AgentOutput, event: dict[str, Json]) -> None:
     cost = event.get("total_cost_usd")
     if isinstance(cost, int | float) and not isinstance(cost, bool) and isfinite(cost):
         output.cost_usd = max(float(cost), 0.0)
-    denials = event.get("permission_denials")
-    if isinstance(denials, list) and denials:
-        output.detail["denied"] = [text_in(denial, "tool_name") for denial in denials[:20]]
     output.status = count_in(event, "api_error_status") or None
     subtype = text_in(event, "subtype") or "success"
     output.error = ""
@@ -318,7 +309,18 @@ def _read_codex(output: AgentOutput, event: dict[str, Json]) -> str:
             output.text = text
             return separator + text
     elif kind == "turn.completed":
-        _end_codex(output, event.get("usage"))
+        # A resumed thread counts its tokens from its beginning, so the name of a session holds the
+        # counts so far: `THREAD:INPUT:OUTPUT`.
+        counts = output.resumed.split(":")[1:]
+        is_known = len(counts) == 2 and all(map(str.isdigit, counts))
+        read, written = map(int, counts) if is_known else (0, 0)
+        usage = event.get("usage")
+        all_read, all_written = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
+        output.ended, output.error, output.status = True, "", None
+        output.input_tokens = all_read - read if all_read >= read else all_read
+        output.output_tokens = all_written - written if all_written >= written else all_written
+        if thread := output.session.partition(":")[0]:
+            output.session = f"{thread}:{all_read}:{all_written}"
     elif kind == "turn.failed" or (kind == "error" and not output.ended):
         # Retried tries also report an error, so only a completed turn decides.
         output.ended = output.ended or kind == "turn.failed"
@@ -327,22 +329,6 @@ def _read_codex(output: AgentOutput, event: dict[str, Json]) -> str:
         status = _CODEX_STATUS.search(output.error)
         output.status = int(status[1]) if status else None
     return ""
-
-
-def _end_codex(output: AgentOutput, usage: Json) -> None:
-    """Counts the tokens of the work. A resumed thread counts its tokens from its beginning.
-
-    So the name of a session holds the counts so far: `THREAD:INPUT:OUTPUT`.
-    """
-    counts = output.resumed.split(":")[1:]
-    is_known = len(counts) == 2 and all(map(str.isdigit, counts))
-    read, written = map(int, counts) if is_known else (0, 0)
-    all_read, all_written = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
-    output.ended, output.error, output.status = True, "", None
-    output.input_tokens = all_read - read if all_read >= read else all_read
-    output.output_tokens = all_written - written if all_written >= written else all_written
-    if thread := output.session.partition(":")[0]:
-        output.session = f"{thread}:{all_read}:{all_written}"
 
 
 def _gemini_command(invocation: Invocation) -> tuple[list[str], str]:
@@ -372,15 +358,16 @@ def _read_gemini(output: AgentOutput, event: dict[str, Json]) -> str:
     return ""
 
 
-def _text_command(invocation: Invocation) -> tuple[list[str], str]:
-    argv = [invocation.settings.program, *invocation.settings.flags]
-    return argv, invocation.stdin(system=True, schema=True)
-
-
 PROGRAMS: dict[str, AgentProgram] = {
     "claude-code": AgentProgram(
         command_line=_claude_command,
-        variables=_claude_variables,
+        # It makes no updates, and no titles that cost.
+        variables=lambda key, base_url: {
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "ANTHROPIC_API_KEY": key,
+            "ANTHROPIC_BASE_URL": base_url,
+        },
         read=_read_claude,
         package="npm install -g @anthropic-ai/claude-code",
         provider="anthropic",
@@ -408,7 +395,10 @@ PROGRAMS: dict[str, AgentProgram] = {
         keeps_sessions=False,
     ),
     TEXT_AGENT: AgentProgram(
-        command_line=_text_command,
+        command_line=lambda invocation: (
+            [invocation.settings.program, *invocation.settings.flags],
+            invocation.stdin(system=True, schema=True),
+        ),
         lacks=("model", "max_turns", "max_cost_usd", "tools"),
         keeps_sessions=False,
     ),

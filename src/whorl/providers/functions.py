@@ -68,23 +68,23 @@ def calling(request: Request, emit: Emit) -> Iterator[Call]:
     """Makes this call current for functions; passes their text to the event loop."""
     loop = asyncio.get_running_loop()
     call = Call(request.run, request.address, request.attempt, request.key)
-    call._emit = lambda text: _emit_in(loop, emit, text)
+
+    def emit_in_loop(text: str) -> None:
+        try:
+            is_inside = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            is_inside = False
+        if is_inside:
+            emit(text)
+        else:
+            loop.call_soon_threadsafe(emit, text)
+
+    call._emit = emit_in_loop
     token = _call.set(call)
     try:
         yield call
     finally:
         _call.reset(token)
-
-
-def _emit_in(loop: asyncio.AbstractEventLoop, emit: Emit, text: str) -> None:
-    try:
-        is_inside = asyncio.get_running_loop() is loop
-    except RuntimeError:
-        is_inside = False
-    if is_inside:
-        emit(text)
-    else:
-        loop.call_soon_threadsafe(emit, text)
 
 
 @dataclass(frozen=True, slots=True)

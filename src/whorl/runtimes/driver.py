@@ -543,26 +543,24 @@ class Driver:
         cpu_s = self.computing.cpu_s - self._snapshot_cpu_s
         is_due = last - self._snapshot_seq >= entries_between(self._snapshot_size)
         is_due = is_due or cpu_s > SNAPSHOT_CPU_S * (1 + self._snapshot_size / 250_000)
-        if snapshot and self._is_open and is_due and self.machine.is_whole:
-            await self._store_snapshot(last)
+        if not (snapshot and self._is_open and is_due and self.machine.is_whole):
+            return
+        # The state of the machine, whose events and notes are all in the journal.
+        work = partial(self._sealing.state, last, in_pieces=not self.computing.is_light)
+        size, state = await self.computing.aside(work)
+        self._snapshot_seq, self._snapshot_size = last, size
+        self._snapshot_cpu_s = self.computing.cpu_s
+        try:
+            await self.journal.snapshot(self.run, self.owner, last, state)
+        except StoreError as fault:
+            # A snapshot only saves time; the next entry finds out whether the disk is full.
+            if fault.code != "R900":
+                raise
 
     def _sealed(self, events: list[Event]) -> tuple[list[Event], bool]:
         """Returns the entries of events, and whether some of them are large."""
         entries = [self._sealing.entry(event) for event in events]
         return entries, not self.computing.is_light and any(is_large(e.body) for e in entries)
-
-    async def _store_snapshot(self, seq: int) -> None:
-        """Stores the machine's state, when all its events and notes are in the journal."""
-        work = partial(self._sealing.state, seq, in_pieces=not self.computing.is_light)
-        size, state = await self.computing.aside(work)
-        self._snapshot_seq, self._snapshot_size = seq, size
-        self._snapshot_cpu_s = self.computing.cpu_s
-        try:
-            await self.journal.snapshot(self.run, self.owner, seq, state)
-        except StoreError as fault:
-            # A snapshot only saves time; the next entry finds out whether the disk is full.
-            if fault.code != "R900":
-                raise
 
     def _is_over(self) -> bool:
         if self._work or self._to_send or self._arrived or self._repeatable:

@@ -119,15 +119,6 @@ def leave_key(machine: State, frame: TaskFrame) -> None:
             del unanswered[next(iter(unanswered))]
 
 
-def take_key(machine: State, frame: TaskFrame, inputs: Values) -> None:
-    """Reuses the key that an earlier try at the same task left, if its inputs are the same."""
-    key, mark, cap = machine.state["unanswered"].pop(frame["base"], (None, "", None))
-    if key is not None and mark == _mark(inputs):
-        frame["key"] = key
-        if cap is not None:
-            frame["cap"] = cap
-
-
 def _mark(inputs: Values) -> str:
     text = json.dumps(inputs, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -350,7 +341,12 @@ class TaskBehaviour(Behaviour):
         inputs = with_conversation(machine, frame, node, inputs_of(machine, frame, node))
         if keeps_inputs(node):
             frame["inputs"] = inputs
-            take_key(machine, frame, inputs)
+            # An earlier try at the same task may have left its key; it counts for the same inputs.
+            left, mark, cap = machine.state["unanswered"].pop(frame["base"], (None, "", None))
+            if left is not None and mark == _mark(inputs):
+                frame["key"] = left
+                if cap is not None:
+                    frame["cap"] = cap
         ask(machine, key)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:

@@ -68,7 +68,6 @@ class AnswerReader:
         self.usage: Body = {}
         self.finish = ""
         self.refusal = ""
-        self.served_by: Json = None
         self.has_message = False
 
     def take(self, event: Body) -> bool:
@@ -107,15 +106,13 @@ class AnswerReader:
             call["arguments"] += as_text(arguments)
 
     def answer(self) -> Answer:
-        """Returns the answer, with the token counts and model that the server reported."""
-        is_named = isinstance(self.served_by, str) and self.served_by
+        """Returns the answer, with the token counts that the server reported."""
         return Answer(
             clean(self.text),
             self.finish,
             counted(self.usage.get(self.counts[0])),
             counted(self.usage.get(self.counts[1])),
-            {"served_by": clean(str(self.served_by))[:200]} if is_named else {},
-            tool_calls([{**call} for call in self._calls.values()]),
+            calls=tool_calls([{**call} for call in self._calls.values()]),
             refusal=self.refusal,
         )
 
@@ -370,7 +367,6 @@ class OpenAIReader(AnswerReader):
 
     def take(self, event: Body) -> bool:
         self.usage = table_of(event.get("usage")) or self.usage
-        self.served_by = event.get("model") or self.served_by
         choice = next(iter(tables_of(event.get("choices"))), {})
         given = choice.get("delta") or choice.get("message")
         if choice and not given:
@@ -475,7 +471,6 @@ class _OllamaReader(AnswerReader):
 
     def take(self, event: Body) -> bool:
         self.usage = event
-        self.served_by = event.get("model")
         message = table_of(event.get("message"))
         self.has_message = isinstance(event.get("message"), dict)
         self.add_text(message.get("content"))
@@ -635,7 +630,6 @@ class _AnthropicReader(AnswerReader):
             self._begin_block(place, block)
 
     def _begin(self, message: Body) -> None:
-        self.served_by = message.get("model")
         self.usage |= table_of(message.get("usage"))
         self.finish = str(message.get("stop_reason") or "")
 

@@ -21,7 +21,7 @@ from whorl.providers.outbound.addresses import Policy, Target, target_of
 from whorl.providers.redaction import Secret, redact_error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from httpcore2 import Response
 
@@ -387,7 +387,11 @@ class Received:
                 while raw:
                     is_begun, piece, rest = True, raw, b""
                     if inflate is not None:
-                        piece = self._inflated(inflate.decompress, raw)
+                        try:
+                            piece = inflate.decompress(raw, _PIECE)
+                        except zlib.error as cause:
+                            why = f"the compressed reply is damaged ({cause})"
+                            raise malformed(self.what, why) from None
                         rest = inflate.unconsumed_tail
                         if not piece and inflate.eof:
                             break
@@ -398,12 +402,6 @@ class Received:
                     yield piece
         if inflate is not None and is_begun and not inflate.eof:
             raise cut_off(self.what, "the compressed reply is cut off")
-
-    def _inflated(self, decompress: Callable[[bytes, int], bytes], raw: bytes) -> bytes:
-        try:
-            return decompress(raw, _PIECE)
-        except zlib.error as cause:
-            raise malformed(self.what, f"the compressed reply is damaged ({cause})") from None
 
     async def read(self) -> bytes:
         return b"".join([piece async for piece in self.chunks()])

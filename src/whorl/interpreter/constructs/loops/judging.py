@@ -442,8 +442,16 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
     """Sets the score of the iteration: the first one that is measured and is in its range."""
     frame = machine.loop_frames[key]
     for leaf, number in frame["scores"].items():
+        low, high = rules.scores[leaf].low, rules.scores[leaf].high
         if number is not None and is_outside(rules.scores[leaf], number):
-            _warn_outside(machine, key, rules.scores[leaf], number)
+            # The table of iterations lists all of them; the warning comes once per loop.
+            span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
+            span = span or (f"at most {high:g}" if low is None else f"at least {low:g}")
+            words = f"score {number:g} of iteration {frame['count']} is outside {span} and is not "
+            fields: Any = (machine.loop(key).words or {}).get("fields")
+            facts: Values = {"score": number, "low": low, "high": high, "fields": fields}
+            once = f"R115 {frame['address']}"
+            machine.warn(frame["address"], "R115", f"{words}counted", once=once, facts=facts)
     leaf, score = next(iter(rules.scores.items()))
     first = frame["scores"][leaf]
     frame.pop("outside", None)
@@ -467,19 +475,6 @@ def compared_max(stable: Stable) -> int:
     """Returns the longest text that a condition compares; longer texts count as different."""
     apart = max(0.05, round(1.0 - stable.threshold, 6))
     return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
-
-
-def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
-    """Warns once per loop if a score is out of range; the table of iterations lists them all."""
-    frame = machine.loop_frames[key]
-    low, high = score.low, score.high
-    span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
-    span = span or (f"at most {high:g}" if low is None else f"at least {low:g}")
-    message = f"score {number:g} of iteration {frame['count']} is outside {span} and is not counted"
-    words: Any = machine.loop(key).words or {}
-    facts: Values = {"score": number, "low": low, "high": high, "fields": words.get("fields")}
-    once = f"R115 {frame['address']}"
-    machine.warn(frame["address"], "R115", message, once=once, facts=facts)
 
 
 def measure(score: Score, scope: FrameScope | OverlayScope) -> float | None:
