@@ -407,7 +407,7 @@ def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list
             is_other = number is not None and int(number) != one.iteration
             if at is not None and not is_other and isinstance(value, dict):
                 words.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
-        row = {"case": one.case, "run": one.run, "iteration": one.iteration}
+        row: dict[str, Any] = {"case": one.case, "run": one.run, "iteration": one.iteration}
         row |= {"verdict": one.verdict, "label": one.label, "words": [w for w in words if w]}
         rows.append(row)
     return rows
