@@ -393,11 +393,8 @@ def judge_of(
 
 def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list[dict[str, Any]]:
     """Returns the results on which judge and label differ, with words; a wrong yes comes first."""
-    wrong, place, rows = (
-        [one for one in judged if one.verdict != one.label],
-        re.compile(address),
-        [],
-    )
+    wrong = [one for one in judged if one.verdict != one.label]
+    place, rows = re.compile(address), []
     for one in sorted(wrong, key=lambda one: not one.verdict)[:DISAGREEMENTS_MAX]:
         # The reasons or answers of the judge, vote by vote.
         words = []
