@@ -354,8 +354,7 @@ class _Reader:
         given = self._fields(root, FIELDS, "the experiment")
         for name in ("workflow", "cases", "grade"):
             if name not in root:
-                words = f"the experiment has no {name!r}"
-                self._report(words, root.span, _EXAMPLES[name], code="W006")
+                self._report(f"the experiment has no {name!r}", root.span, FIELDS[name][1])
         variants = self._variants(root.get("variants"))
         graders = self._graders(root.get("grade"))
         self._check_loops(root.get("explore"))
@@ -589,13 +588,6 @@ def workflow_beside(project: Project, file: str, reference: str, span: Span | No
     """Reads the workflow that an experiment file names; it must be in the project."""
     opened = project.files(file).open(file, reference, span or Span(file, 1, 1))
     return project.read_text(opened.text, opened.path)
-
-
-_EXAMPLES = {
-    "workflow": "workflow: polish.yaml",
-    "cases": "cases: cases.csv, or a list of rows",
-    "grade": 'grade: "outputs.text == case.expected"',
-}
 
 
 def _schema() -> dict[str, Any]:
