@@ -146,26 +146,6 @@ def runs_to_the_end(words: list[str]) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens", "own", "budget"),
-    [(ALONE, 3_000, "", "1"), (JUDGED, 9_000, "budget: 1\n", "0.4")],
-)
-def test_a_report_names_a_budget_that_goes_on(
-    billed: Billed, text: str, tokens: int, own: str, budget: str
-) -> None:
-    billed.tokens = tokens
-    served(billed, text + own, cases=3)
-    paused = whorl("experiment", "run", FILE, *(("--budget", budget) if budget else ()))
-
-    told = whorl("experiment", "report", FILE).stdout
-
-    assert paused.exit_code == 5
-    assert "next: " in told
-    # Without one the command would spend as much as it takes.
-    assert own or "--budget" in advised(told)
-    assert runs_to_the_end(advised(told))
-
-
 def test_a_budget_that_is_smaller_than_that_of_the_file_needs_no_other_one(billed: Billed) -> None:
     served(billed, ALONE + "budget: 50\n", cases=3)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from cli.terminals import Terminal
 from experiments.guess import (
     EXPERIMENT,
     FILE,
@@ -244,18 +243,6 @@ def test_how_far_an_experiment_is_stands_in_a_line() -> None:
 
     assert begun == "  9 of 24 trials, $0.75 of $20.00, about $2.00 in all, ~30s left"
     assert resumed.endswith("about $2.00 in all")
-
-
-@pytest.mark.slow
-def test_a_terminal_shows_how_far_it_is() -> None:
-    program = (sys.executable, "-m", "whorl.interfaces.cli")
-    opened = Terminal("experiment", "run", FILE, program=program)
-    try:
-        opened.read_until("better")
-        assert "  24 of 24 trials, $" in opened.shown
-        assert opened.code() == 0
-    finally:
-        opened.close()
 
 
 def test_an_experiment_under_way_is_not_deleted(

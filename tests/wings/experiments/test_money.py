@@ -158,22 +158,6 @@ def test_what_it_comes_to_at_most_has_the_gradings() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("explore", [1, 9])
-def test_exploring_less_than_its_limit_makes_a_loop_no_cheaper(explore: int) -> None:
-    text = PLAIN.replace(JUDGED, FREE)
-    Path(FILE).write_text(text)
-    usual = foretold("experiment", "run", FILE, "--store", "usual")
-    Path(FILE).write_text(text + f"explore: {{polish: {explore}}}\n")
-
-    told = foretold("experiment", "run", FILE)
-    calls, _ = made()
-
-    iterations = max(2, explore) + max(4, explore)
-    assert told["calls"] / usual["calls"] == iterations / (2 + 4)
-    assert calls <= told["calls"]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("at", [15, 19])
 def test_what_a_crash_has_left_undone_is_told_to_be_run(at: int) -> None:
     """It comes in a trial, or in a grading."""

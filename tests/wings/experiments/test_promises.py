@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -160,22 +159,3 @@ def test_a_judge_that_says_neither_yes_nor_no_gives_no_grade(billed: Billed) -> 
     assert [row["grades"]["good"] for row in found["rows"]] == [None, None]
     assert len(found["faults"]) == 2
     assert all("answered neither yes nor no" in fault for fault in found["faults"])
-
-
-def test_gradings_that_failed_name_their_variants_once_and_a_command(billed: Billed) -> None:
-    twins = "variants:\n  same: {}\n  other: {loops: {polish: {at_most: 2}}}\n"
-    served(billed, JUDGED.replace("grade:", f"{twins}grade:"), cases=1)
-    billed.fails_at, billed.failing = "It is short", 1_000
-
-    told = whorl("experiment", "run", FILE).stdout.splitlines()
-    billed.failing = 0
-    tries = next(line for line in told if line.startswith("once that is mended: "))
-    again = whorl(*shlex.split(tries.partition(": whorl ")[2]))
-
-    faults = [line for line in told if line.startswith("X104: ")]
-    # Equal results share the grading.
-    assert [line.partition(": failed")[0] for line in faults] == [
-        "X104: grader 'good', case '1' of 'base', 'other', 'same'"
-    ]
-    assert again.exit_code == 0
-    assert "X104" not in again.stdout

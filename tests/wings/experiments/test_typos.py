@@ -31,14 +31,6 @@ WRONG = [
 ]
 
 
-def test_all_typos_are_told_at_once() -> None:
-    change(GRADE, 'grade: "outputs.text == case.m and case.o"\n', FILE)
-
-    told = whorl("validate", FILE)
-
-    assert all(name in told.stdout + told.stderr for name in ("'m'", "'o'"))
-
-
 @pytest.mark.parametrize(
     ("code", "old", "new", "words", "advice"), [*(("W005", *row) for row in UNKNOWN), *WRONG]
 )
