@@ -258,7 +258,7 @@ def test_a_recording_is_saved_where_it_is_told(whorl: Whorl) -> None:
     both.ends(2, "exclude each other")
     # A run that was steered is passed over.
     whorl("fork last --at polish[2]")
-    whorl("test polish.yaml").ends(0, "the same with")
+    whorl("test polish.yaml").ends(0).prints("the same with")
 
 
 def test_a_run_that_was_resumed_replays_as_it_ended(whorl: Whorl, project: Path) -> None:
