@@ -408,27 +408,25 @@ def answers_csv(answers: list[WhatIf]) -> str:
 
 def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progress) -> list[str]:
     """Returns the forecast, and the models without a price, before anything is paid for."""
-    parts = [f"{plural(len(experiment.cases), 'case')} x "
-             f"{plural(len(experiment.variants), 'variant')}"]  # fmt: skip
+    title = f"{experiment.name}: {plural(len(experiment.cases), 'case')} x "
+    title += f"{plural(len(experiment.variants), 'variant')}: {plural(forecast.trials, 'trial')}"
     explored = ", ".join(f"{name} up to {most}" for name, most in experiment.explore.items())
-    parts += [f"explore {explored}"] if explored else []
-    parts += [f"{forecast.left} to run"] if forecast.left != forecast.trials else []
-    parts += [f"{plural(forecast.gradings, 'result')} to grade"] if forecast.gradings else []
-    parts += [f"at most {plural(forecast.calls, 'call')}"] if forecast.calls is not None else []
-    most = "at most" if forecast.is_limit else "at most about"
-    cost = f", {most} {dollars_at_most(forecast.cost_usd)}" if forecast.cost_usd else ""
-    if (budget := progress.budget_usd) is not None:
-        cost = cost if forecast.cost_usd and forecast.cost_usd < budget else ""
-        cost = cost or f", at most {dollars(budget)}"
-        left = dollars(max(0.0, budget - progress.spent_usd))
-        parts.append(f"budget {dollars(budget)}")
-        parts += [f"of which {left} is left"] if progress.spent_usd else []
-    first = f"{safe(experiment.name)}: {plural(forecast.trials, 'trial')}{cost}"
-    lines = [first, f"  {', '.join(parts)}"]
+    most, budget = "at most" if forecast.is_limit else "at most about", progress.budget_usd
+    parts = {
+        title: True,
+        f"explore {explored}": explored,
+        f"{forecast.left} to run": forecast.left != forecast.trials,
+        f"{plural(forecast.gradings, 'result')} to grade": forecast.gradings,
+        f"at most {plural(forecast.calls or 0, 'call')}": forecast.calls is not None,
+        f"{most} {dollars_at_most(forecast.cost_usd or 0.0)}": forecast.cost_usd,
+        f"budget {dollars(budget or 0.0)}": budget is not None,
+        f"{dollars(progress.spent_usd)} of it spent": budget is not None and progress.spent_usd,
+    }
+    lines = [", ".join(part for part, is_shown in parts.items() if is_shown)]
     if forecast.unpriced and (forecast.left or forecast.gradings):
-        words = f"  no price is known for {', '.join(map(safe, forecast.unpriced))}, so their cost "
-        words += "is not counted or limited: set [prices.MODEL] in whorl.toml"
-        lines.append(words)
+        models = ", ".join(map(safe, forecast.unpriced))
+        words = f"no price is known for {models}, so their cost is not counted or limited"
+        lines.append(f"  {words}: set [prices.MODEL] in whorl.toml")
     return lines
 
 
