@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.settings import TemporalSettings
-    from whorl.runtimes.journal.journal import Entry, RunId, RunRow
+    from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.wings.cluster.connection import Connection
@@ -132,16 +132,14 @@ class TemporalRuntime:
             while not self._stopping.is_set():
                 row = self.store.run(run)
                 is_late = row.last_seq == before and time.monotonic() < deadline
-                if following.done() or (not is_late and self._is_at_rest(row)):
+                # A paused run first finishes its calls.
+                is_at_rest = row.status not in ("running", "paused") or (
+                    row.status == "paused" and not fold(self.store, run).machine.in_flight()
+                )
+                if following.done() or (not is_late and is_at_rest):
                     return self.store.run(run).status
                 await self.following.news(run)
         return "stopped"
-
-    def _is_at_rest(self, row: RunRow) -> bool:
-        """Whether the run waits for a request; a paused run first finishes its calls."""
-        if row.status == "paused":
-            return not fold(self.store, row.id).machine.in_flight()
-        return row.status != "running"
 
     async def request(self, run: RunId, event: Event) -> bool:
         """Sends a request to a run; returns when the request is in the journal."""
@@ -256,16 +254,13 @@ class TemporalRuntime:
             async with self.following.followed(run) as following:
                 while not is_there() and not following.done():
                     if time.monotonic() > deadline:
-                        raise await self._unheard(run)
+                        queue = messages.run_queue(self.settings.queue)
+                        has_any = await has_pollers(self.client, queue)
+                        why = "none has answered" if has_any else f"none polls the queue {queue!r}"
+                        words = f"run {run} waits for a worker: {why}"
+                        advice = "start one with `whorl server worker`; the run continues then"
+                        raise StoreError(words, code="R922", help=advice)
                     await self.following.news(run)
-
-    async def _unheard(self, run: RunId) -> StoreError:
-        queue = messages.run_queue(self.settings.queue)
-        has_any = await has_pollers(self.client, queue)
-        why = "none has answered" if has_any else f"none polls the queue {queue!r}"
-        words = f"run {run} waits for a worker: {why}"
-        advice = "start one with `whorl server worker`; the run continues then"
-        return StoreError(words, code="R922", help=advice)
 
 
 # Following runs of a cluster: each is brought into the mirror once for all its followers.
@@ -342,7 +337,10 @@ class Following:
                 # Meanwhile others may have begun to follow one again that has ended.
                 for run in [run for run in kept if self._following[run][1].done()]:
                     kept.discard(run)
-                    await self._part(run)
+                    if (fault := self._following[run][1].exception()) is not None:
+                        self._unreadable.add(run)
+                        log.warning("run %s cannot be followed: %s", run, fault)
+                    await self._leave(run)
                 await asyncio.sleep(LOOK_S)
         finally:
             self._kept = None
@@ -353,14 +351,6 @@ class Following:
         if self._kept is not None and run not in self._kept | self._unreadable:
             self._kept.add(run)
             self._join(run)
-
-    async def _part(self, run: RunId) -> None:
-        """Stops following a run that has ended or cannot be read."""
-        fault = self._following[run][1].exception()
-        if fault is not None:
-            self._unreadable.add(run)
-            log.warning("run %s cannot be followed: %s", run, fault)
-        await self._leave(run)
 
     def _join(self, run: RunId) -> asyncio.Task[None]:
         count, task = self._following.get(run, (0, None))
