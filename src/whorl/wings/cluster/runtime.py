@@ -337,9 +337,9 @@ class Following:
                 # Meanwhile others may have begun to follow one again that has ended.
                 for run in [run for run in kept if self._following[run][1].done()]:
                     kept.discard(run)
-                    if (fault := self._following[run][1].exception()) is not None:
+                    if (lost := self._following[run][1].exception()) is not None:
                         self._unreadable.add(run)
-                        log.warning("run %s cannot be followed: %s", run, fault)
+                        log.warning("run %s cannot be followed: %s", run, lost)
                     await self._leave(run)
                 await asyncio.sleep(LOOK_S)
         finally:
