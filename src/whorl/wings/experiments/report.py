@@ -565,19 +565,13 @@ def _unpriced_words(
     return lines
 
 
-def tell_of_costs(found: Sweep, store: SqliteStore, flat: Sequence[Graded]) -> None:
-    """Adds notes on the costs of rules; if they are unknown, no rule is recommended."""
-    found.words += _doubt_words("costs contain", [one.outcome.in_doubt for one in flat], "trial")
-    if unpriced := _unpriced_words(store, flat, with_gradings=False):
-        found.words += unpriced
-        found.refuse("no rule is recommended, since none is known to be cheaper")
-
-
-def tell_of_trials(found: Sweep, outcomes: Sequence[Outcome], commands: Commands) -> None:
-    """Adds notes on trials outside a sweep; recommends no rule before all trials have ended."""
-    open_ = sum(not one.is_done for one in outcomes)
-    failed = sum(one.is_outside for one in outcomes)
-    found.trials, without = len(outcomes), len(outcomes) - found.runs - open_ - failed
+def tell_of_trials(
+    found: Sweep, store: SqliteStore, flat: Sequence[Graded], commands: Commands
+) -> None:
+    """Adds notes on trials and costs; recommends no rule if some are open or have no price."""
+    open_ = sum(not one.outcome.is_done for one in flat)
+    failed = sum(one.outcome.is_outside for one in flat)
+    found.trials, without = len(flat), len(flat) - found.runs - open_ - failed
     parts = [f"{open_} {'has' if open_ == 1 else 'have'} not ended"] if open_ else []
     parts += [f"{failed} failed because of the provider"] if failed else []
     parts += [f"{without} ended without this loop"] if without else []
@@ -586,3 +580,7 @@ def tell_of_trials(found: Sweep, outcomes: Sequence[Outcome], commands: Commands
         found.words.append(f"{of} are in these numbers: {', '.join(parts)}")
     if open_:
         found.refuse(f"no rule is recommended before all trials have ended: {commands.run}")
+    found.words += _doubt_words("costs contain", [one.outcome.in_doubt for one in flat], "trial")
+    if unpriced := _unpriced_words(store, flat, with_gradings=False):
+        found.words += unpriced
+        found.refuse("no rule is recommended, since none is known to be cheaper")

@@ -27,7 +27,6 @@ from whorl.wings.experiments.report import (
     no_grade,
     nothing_ended,
     report_of,
-    tell_of_costs,
     tell_of_trials,
 )
 from whorl.wings.experiments.statistics import Judged, JudgeReport, finite, reliability
@@ -190,15 +189,13 @@ class Study:
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
         flat = self._flat(variant or self.experiment.baseline)
-        outcomes, margin = [one.outcome for one in flat], self.experiment.margin
         if not subjects:
             self.check_ended(variant or self.experiment.baseline)
             words = f"no run of experiment {self.experiment.name!r} has reached loop {loop.name!r}"
             raise UsageError(words, help=self.commands.run, code="X109")
         rules = default_rules(loop, subjects) if rules is None else rules
-        found = sweep_of(loop, subjects, rules, margin=margin)
-        tell_of_trials(found, outcomes, self.commands)
-        tell_of_costs(found, self.store, flat)
+        found = sweep_of(loop, subjects, rules, margin=self.experiment.margin)
+        tell_of_trials(found, self.store, flat, self.commands)
         found.words += self.steered
         if not found.rules:
             why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
