@@ -196,17 +196,8 @@ STEPS_MAX = 8
 _ACTION_MAX = 60
 _LIKE_ENOUGH = 0.7
 _SENTENCE = re.compile(r"[^.!?\n]{20,400}")
-# Words of sentences that give an instruction, with those of the tables.
+# Words of sentences that give an instruction.
 _ACTIONS = frozenset(
-    words(
-        "add apply ask assign avoid call change clean close compute configure copy count define "
-        "delete deploy describe design detect document download estimate execute explain export "
-        "fetch fix gather handle implement import install list load measure monitor move normalize "
-        "notify open parse prepare present process propose provide publish read record replace "
-        "report request resolve respond restart save search send separate set show solve start "
-        "stop store submit suggest train update upload use wait weigh"
-    )
-).union(
     word
     for named in (*STRUCTURES.values(), *PATTERNS.values())
     for word in named.split("|")
