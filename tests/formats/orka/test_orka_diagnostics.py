@@ -143,6 +143,7 @@ ITSELF = "{orchestrator: {agents: [l, m]}, agents: [{id: m, type: openai-answer,
         ("", "", "no agent is run"),
         ("l", f"{{id: l, type: loop, max_loops: 2, internal_workflow: {ITSELF}}}", "no agent 'l'"),
         ("m", "{id: m, type: memory, config: {operation: burn}}", "burn"),
+        ("s", "{id: s, type: graph-scout, scoring_mode: boolean}", "no scoring mode 'boolean'"),
     ],
 )  # fmt: skip
 def test_mistakes_in_the_flow(order: str, agents: str, told: str) -> None:
