@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
@@ -19,6 +18,8 @@ from whorl.wings.editor.kit.sketch import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.source import Document, Value
     from whorl.wings.editor.kit.sketch import Body
 
@@ -30,9 +31,9 @@ class OrkaChanges(ListChanges):
 
     @classmethod
     def draw(cls, document: Document) -> Sketch:
-        drawing = _Drawing()
-        drawing.agents(document.root, (), "")
-        return Sketch(tuple(drawing.nodes), tuple(drawing.edges))
+        parts = list(_drawn(document.root, (), "", set()))
+        nodes = (part for part in parts if isinstance(part, SketchNode))
+        return Sketch(tuple(nodes), tuple(part for part in parts if isinstance(part, SketchEdge)))
 
     def orders(self, node: SketchNode) -> list[Keys]:
         where = (*node.where[:-2], "orchestrator", "agents")
@@ -41,26 +42,21 @@ class OrkaChanges(ListChanges):
         return [(*where, index) for index, name in enumerate(listed) if name == node.title]
 
 
-class _Drawing:
-    def __init__(self) -> None:
-        self.nodes: list[SketchNode] = []
-        self.edges: list[SketchEdge] = []
-        self._taken: set[str] = set()
-
-    def agents(self, level: Value | None, where: Keys, parent: str, depth: int = 0) -> None:
-        """Draws the agents of a workflow, in the order of the file."""
-        agents, before = at(level, "agents"), ""
-        for index, item in enumerate(agents if isinstance(agents, Sequence) else ()):
-            name = text_of(at(item, "id"))
-            if not name:
-                continue
-            path = unique_path(self._taken, joined(parent, name))
-            own, inner = (*where, "agents", index), at(item, "internal_workflow")
-            body: Body = "inline" if inner is not None else "none"
-            node = SketchNode(path, text_of(at(item, "type")), own, parent, title=name, body=body)
-            self.nodes.append(replace(node, value=item))
-            if before:
-                self.edges.append(SketchEdge(before, path))
-            before = path
-            if inner is not None and depth < _DEEP_MAX:
-                self.agents(inner, (*own, "internal_workflow"), path, depth + 1)
+def _drawn(
+    level: Value | None, where: Keys, parent: str, taken: set[str], depth: int = 0
+) -> Iterator[SketchNode | SketchEdge]:
+    """Yields the agents of a workflow, in the order of the file, and the edges between them."""
+    agents, before = at(level, "agents"), ""
+    for index, item in enumerate(agents if isinstance(agents, Sequence) else ()):
+        name = text_of(at(item, "id"))
+        if not name:
+            continue
+        path, kind = unique_path(taken, joined(parent, name)), text_of(at(item, "type"))
+        own, inner = (*where, "agents", index), at(item, "internal_workflow")
+        body: Body = "inline" if inner is not None else "none"
+        yield SketchNode(path, kind, own, parent, title=name, body=body, value=item)
+        if before:
+            yield SketchEdge(before, path)
+        before = path
+        if inner is not None and depth < _DEEP_MAX:
+            yield from _drawn(inner, (*own, "internal_workflow"), path, taken, depth + 1)
