@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl.dialects import NoFiles
-from whorl.formats.studio.canvas import fields_of_type
+from whorl.formats.studio.canvas import KINDS as STUDIO
 from whorl.wings.editor.kit.changes import changes_of, edit, open_text, palette
 from whorl.wings.editor.kit.operations import read_operations
 
@@ -70,7 +70,7 @@ def test_the_canvas_has_its_loop_and_exit_last_in_logic() -> None:
     assert by_kind["shell_exec"]["needs"] == "[allow] commands"
     for kind, described in by_kind.items():
         fields = [field["field"][1] for field in described["form"]]
-        assert set(fields) == set(fields_of_type(kind)), kind
+        assert set(fields) == {"label", *(STUDIO[kind].fields or "").split()}, kind
 
 
 def test_a_default_is_what_the_reader_takes_where_nothing_is_written() -> None:

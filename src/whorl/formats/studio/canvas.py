@@ -335,13 +335,6 @@ KINDS = {
     **dict.fromkeys(words("knowledge_base webhook_trigger cron_trigger email_send note"), _Kind()),
 }
 TYPES = frozenset(KINDS)
-
-
-def fields_of_type(kind: str) -> tuple[str, ...]:
-    """Returns the fields that a type of nodes has, and a label."""
-    return ("label", *words(KINDS[kind].fields or ""))
-
-
 # The fields of what a node gives; nodes of other types give anything.
 RESULTS = {name: words(kind.gives) for name, kind in KINDS.items() if kind.gives}
 # The main part of results, which the handle `output` carries.

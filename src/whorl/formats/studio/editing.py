@@ -13,10 +13,10 @@ from whorl.formats.studio.canvas import (
     CLOSED_BY,
     CONTINUE,
     DONE,
+    KINDS,
     LOOP_PORTS,
     RESULTS,
     Regions,
-    fields_of_type,
     find_feedback,
     find_regions,
     read_canvas,
@@ -40,9 +40,10 @@ from whorl.wings.editor.kit.sketch import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.formats.studio.canvas import Canvas, Edge
+    from whorl.formats.studio.canvas import Canvas
     from whorl.source import Document, Json, Value
     from whorl.wings.editor.kit.changes import FormField, Widget
+    from whorl.wings.editor.kit.sketch import EdgeKind
 
 
 # The picture of a canvas: nodes as they stand, a container around what lies before an exit.
@@ -69,7 +70,21 @@ def draw(document: Document) -> Sketch:
     paths = {name: path(name) for name in canvas.nodes}
     shown = _nodes(nodes, canvas, regions, paths)
     back = {id(edge) for edge in feedback}
-    edges = _edges(at(document.root, "edges"), [*canvas.edges, *feedback], paths, back)
+    every = [*canvas.edges, *feedback]
+    by_place = {(edge.span.line, edge.span.column): edge for edge in every}
+    items, edges = at(document.root, "edges"), list[SketchEdge]()
+    for index, item in enumerate(items if isinstance(items, Sequence) else ()):
+        source = at(item, "source")
+        edge = by_place.get((source.span.line, source.span.column)) if source is not None else None
+        if edge is None:
+            continue
+        kind: EdgeKind = "branch" if edge.branch else "data"
+        kind = "feedback" if id(edge) in back else kind
+        ends, handles = (
+            (paths[edge.source], paths[edge.target]),
+            (edge.source_handle, edge.target_handle),
+        )
+        edges.append(SketchEdge(*ends, kind, *handles, edge.branch or "", ("edges", index)))
     return Sketch(tuple(shown), tuple(edges))
 
 
@@ -115,27 +130,6 @@ def outputs_of(kind: str, branches: list[str]) -> tuple[str, ...]:
     if kind == "loop":
         return tuple(LOOP_PORTS["outputs"])
     return () if kind == "output" else ("output", *RESULTS.get(kind, ()))
-
-
-def _edges(
-    items: Value | None, edges: list[Edge], paths: dict[str, str], back: set[int]
-) -> Iterator[SketchEdge]:
-    by_place = {(edge.span.line, edge.span.column): edge for edge in edges}
-    for index, item in enumerate(items if isinstance(items, Sequence) else ()):
-        source = at(item, "source")
-        edge = by_place.get((source.span.line, source.span.column)) if source is not None else None
-        if edge is None:
-            continue
-        kind = "feedback" if id(edge) in back else "branch" if edge.branch else "data"
-        yield SketchEdge(
-            paths[edge.source],
-            paths[edge.target],
-            kind,  # type: ignore[arg-type]
-            edge.source_handle,
-            edge.target_handle,
-            edge.branch or "",
-            ("edges", index),
-        )
 
 
 # What can be added to a canvas: the types of nodes in the public system's groups, their forms.
@@ -268,7 +262,7 @@ class StudioChanges(CanvasChanges):
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
         fields = []
-        for name in fields_of_type(kind):
+        for name in ("label", *words(KINDS[kind].fields or "")):
             row = _FIELDS.get(f"{kind}.{name}") or field_row(name, _FIELDS, _WIDGETS)
             is_rare, advice = "older" in row[0], _HELP.get(name, "")
             fields.append(data_field(name, row, words=advice, is_rare=is_rare))
