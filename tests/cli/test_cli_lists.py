@@ -105,7 +105,7 @@ def test_costs_are_added_up_since_a_time(whorl: Whorl, mixed: Path) -> None:
     later = time.strftime("%Y-%m-%d", time.localtime(time.time() + 172_800))
     assert whorl("runs", "cost", "--since", later, "--json").json["lines"] == []
     text = whorl("runs", "cost", "--by", "model").out
-    assert text.startswith("$0.") and " in 2 runs since " in text
+    assert " in 2 runs since " in text.splitlines()[0]
     assert text.splitlines()[1].split()[:5] == ["MODEL", "MODEL", "CALLS", "OTHER", "CALLS"]
     assert "14 model calls, 4 other calls" in text
 

@@ -366,7 +366,7 @@ def test_a_fork_that_is_advised_uses_the_new_file(whorl: Whorl, project: Path) -
     assert advised(more.err, "fork")[2:] == ["--at", "polish[2]", "--file", "polish.yaml"]
     again = whorl(*advised(plain.err, "fork"))
     assert SAYS not in again.err
-    whorl("show last/report").prints("Report about draft two")
+    whorl("show last/report").prints("Report about draft three")
 
 
 def test_a_new_prompt_counts(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

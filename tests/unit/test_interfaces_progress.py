@@ -91,7 +91,6 @@ def test_loops_of_items_are_bounded_and_those_under_way_stay() -> None:
     assert len(progress.loops) == LOOPS_MAX + 1
     assert "each[1]/l" in progress.loops
     assert f"each[{LOOPS_MAX + 49}]/l" in progress.loops
-    assert progress.begun == {"each": 1.0}
 
 
 def test_an_iteration_takes_all_that_lies_in_it_away() -> None:
@@ -104,13 +103,10 @@ def test_an_iteration_takes_all_that_lies_in_it_away() -> None:
         ("task.started", "l[1]/all[2]/inner[1]/w", 2.0, {}),
         ("task.started", "lo", 2.0, {}),
     )
-    assert progress.begun == {"l": 1.0, "l[1]/all": 1.0, "l[1]/all[2]/inner": 2.0}
-
     progress.take(Event("iteration.finished", "l[1]", 3.0, {"status": "succeeded"}))
 
     assert list(progress.steps) == ["lo"]
     assert list(progress.loops) == ["l"]
-    assert progress.begun == {"l": 1.0}
 
 
 def test_who_joins_a_run_takes_no_entry_twice() -> None:
@@ -162,7 +158,7 @@ def test_lines_say_what_matters() -> None:
 
     assert lines_of(progress, event) == ["l  1/5  score 0.40  1m01s  · score 0.40 < 0.90"]
     retry = Event("task.retrying", "l[2]/w", 3.0, {"due": 5.0, "error": {"message": "429"}})
-    assert lines_of(progress, retry) == ["l[2]/w: 429; tried again in 2s"]
+    assert lines_of(progress, retry) == ["l[2]/w: 429; Whorl tries again in 2s"]
     warning = Event("warning", "", 3.0, {"message": "a\x1b[2Jb"})
     assert lines_of(progress, warning) == ["warning: a␛[2Jb"]
     assert lines_of(progress, Event("task.finished", "w", 3.0)) == []

@@ -90,7 +90,7 @@ def test_a_test_that_fails_says_what_differs_and_why(tests: Path, whorl: Whorl) 
         'steps.polish[2]/write.inputs.prompt: expected in it "after two", got "Write a',
         "loops.polish.iterations: expected 9, got 2",
         "steps.polish[1]/length.output: expected 4, got 3",
-        "polish.test.yaml: 1 of 3 failed\n",
+        "polish.test.yaml: 1 of 1 failed\n",
         "| polish stopped after 2 of 5 iterations: review.approved is true",
     )
 

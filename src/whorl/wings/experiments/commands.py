@@ -89,13 +89,10 @@ def run_command(
     if as_json:
         print_json(found.document())
     else:
-        *lines, last = words.report_lines(found, file, pasted, commands)
-        is_next = last.startswith("next: ")
-        print_lines([*lines, *([] if is_next else [last])])
-        say(*([last] if is_next and not paused else []))
-    if paused:
-        say(paused, f"next: {commands.run}{' --json' if as_json else ''}")
-    return PAUSED if paused else 0
+        _print_report(words.report_lines(done.report, file, pasted, done.commands), done.paused)
+    if done.paused:
+        say(done.paused, f"next: {done.commands.run}{' --json' if as_json else ''}")
+    return PAUSED if done.paused else 0
 
 
 @experiment.command()
@@ -128,8 +125,8 @@ def report(project: Project, *, file: str, variant: str, as_json: bool, **option
     elif options["as_markdown"]:
         print_lines(words.markdown_lines(found))
     else:
-        print_lines(words.report_lines(found, file, pasted, commands))
-        print_lines(words.case_lines(found, variant) if variant else [])
+        cases = words.case_lines(found, variant) if variant else []
+        _print_report([*cases, *words.report_lines(found, file, pasted, commands)])
 
 
 @experiment.command()
@@ -181,6 +178,13 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
         say(paused, f"next: {pasted(*same_command('budget'), *more)}")
         return PAUSED
     return _FAILED if is_failure else 0
+
+
+def _print_report(lines: list[str], paused: str = "") -> None:
+    """Prints a report; the next command, if its last line is one, beside it."""
+    is_next = lines[-1].startswith("next: ")
+    print_lines(lines[:-1] if is_next else lines)
+    say(*(lines[-1:] if is_next and not paused else []))
 
 
 def _baseline(
