@@ -58,7 +58,7 @@ RUNS: list[Row] = [
         "run polish.yaml x --max-iterations 2 --budget 9",
         0,
         "err",
-        r"run NEW of polish: at most \d+ calls .*; at most \$9\.00, the budget",
+        r"run NEW of polish: at most \d+ calls.*; at most \$9\.00, the budget",
         r"continue ID --iterations 3",
     ),
     (

@@ -144,8 +144,8 @@ class Picture:
 
     def _inside(self, key: str) -> list[Place]:
         """Returns the nodes of the block inside a frame, or [] if it has no block."""
-        body = self.machine.frames.get(key, {}).get("body")
-        return self._places(body) if body else []
+        frame: Any = self.machine.frames.get(key) or {}
+        return self._places(frame["body"]) if frame.get("body") else []
 
     def _places(self, block: str) -> list[Place]:
         """Returns the visible nodes of a block; the nodes inside an unnamed call replace it."""
@@ -191,8 +191,8 @@ class Picture:
         return bool(place.key and self.machine.loop_frames[place.key].get("judge"))
 
     def _step(self, place: Place) -> Step | None:
-        base = self.machine.frames.get(place.key, {}).get("base", place.address)
-        return self.progress.steps.get(base)
+        frame: Any = self.machine.frames.get(place.key) or {}
+        return self.progress.steps.get(frame.get("base", place.address))
 
     def counts(self, key: str) -> dict[str, int]:
         """Returns the number of items of a list in each state."""

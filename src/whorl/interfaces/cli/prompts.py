@@ -93,7 +93,8 @@ class _Question:
             more: dict[str, Json] = {"iterations": _MORE_ITERATIONS}
             if limit == "budget":
                 more = {"cost_usd": float(as_much_again(budget)), "around": True}
-            return asked("run.continued", {"at": place} | (more if limit != "timeout" else {}))
+            body: dict[str, Json] = {"at": place}
+            return asked("run.continued", body | (more if limit != "timeout" else {}))
         elif chosen not in (*_YES, "later"):
             feedback = await self._line("your words (Enter for none): ")
         if chosen == "later":

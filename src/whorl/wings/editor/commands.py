@@ -411,7 +411,7 @@ async def _try(project: Project, wanted: single_step.Wanted, show: Show, *, may:
             _ask(workflow, providers.settings)
         start, note = preflight.permitted(workflow, providers, start)
         run, _ = await session.runtime.start(workflow, start)
-        most = allowed(float(start.limits["cost_usd"]))
+        most = allowed(wanted.budget_usd)
         say(f"try of {safe(wanted.at)} (not in ls), at most {most}", *filter(None, [note]))
         return await session.drive(run)
 
