@@ -55,7 +55,8 @@ def _next(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str) ->
         case "mocked":
             return _look(store, run, result, asked)
         case "succeeded":
-            return _more(store, run, result) or _look(store, run, result, asked)
+            more = [] if asked in ("fork", "accept") else _more(store, run, result)
+            return more or _look(store, run, result, asked)
         case "failed":
             return _after_failure(store, run, result)
         case "waiting":
