@@ -34,7 +34,7 @@ _AGAIN = frozenset(
     {"run.resumed", "run.continued", "task.started", "budget.reached", "run.waiting", "warning"}
     | {"run.paused", "loop.continued", "loop.started", "iteration.started", "task.retrying"}
 )
-_LOOKS = ("show", "why", "watch", "help", "ls", "cost")
+_LOOKS = ("show", "why", "diff", "watch", "help", "ls", "cost")
 _ROUNDS = 8
 
 
@@ -86,11 +86,11 @@ class Drawn:
 def pasted(done: Done) -> list[list[str]]:
     """The commands in what was printed; what to do next is the first."""
     told = f"{done.stdout}\n{done.stderr}"
-    found = [part for line in re.findall(r"next: +(.*)", told) for part in line.split("   # or: ")]
+    found = re.findall(r"next: +(.*)", told)
     found += re.findall(r"`(whorl [^`]*)`", told)
     words = [shlex.split(text, comments=True)[1:] for text in dict.fromkeys(found)]
-    # Some only name a command, or want something of the person who pastes them.
-    return [each for each in words if len(each) > 1 and (each[-1] != "..." or "reject" in each)]
+    # Some only name a command.
+    return [each for each in words if len(each) > 1 or each[0] in _LOOKS]
 
 
 def journaled(folder: Path) -> Counter[str]:

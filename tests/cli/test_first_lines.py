@@ -90,7 +90,7 @@ RUNS: list[Row] = [
         r"run NEW: forked from ID at polish\[2\]",
         r"diff 2 2 --with ID",
     ),
-    ("diff 2 3", 0, "out", r"polish 2 -> 3: score 0\.63 -> 0\.90, \$0\.\d+ -> \$0\.\d+.*", ""),
+    ("diff 1 2", 0, "out", r"polish 1 -> 2: score 0\.41 -> 0\.63, \$0\.\d+ -> \$0\.\d+.*", ""),
     (
         "try polish.yaml --at polish/write -i task=bees",
         0,
