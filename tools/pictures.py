@@ -160,8 +160,7 @@ def examples(out: Path = EXAMPLES / "pictures") -> list[Path]:
     drawn = [out / f"{file.stem}.svg" for file in files]
     for file, picture in zip(files, drawn, strict=True):
         if run_safely(
-            build_group(COMMANDS),
-            ("file", "graph", str(file), "--svg", "--force", "-o", str(picture)),
+            build_group(COMMANDS), ("file", "graph", str(file), "--svg", "-o", str(picture))
         ):
             sys.exit(f"{file} cannot be drawn")
     return drawn

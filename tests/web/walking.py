@@ -326,5 +326,5 @@ def compare_runs(hands: Hands, site: Site, run: str, other: str) -> None:
     expect(changes.locator(".diff-text.diff-added")).to_contain_text("A second text, with rain.")
     told = site.cli_shell(page.locator(".compare-side .same-command code").inner_text()).stdout
 
-    assert f"iteration 1 → 2 of {other}" in told
+    assert f"1 -> 2 of {other}" in told
     assert told.index("first") < told.index("second")
