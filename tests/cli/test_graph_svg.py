@@ -119,12 +119,11 @@ def test_what_follows_from_a_longer_way_is_not_drawn() -> None:
 
 
 def test_a_long_arrow_passes_beside_the_boxes_between() -> None:
-    found = place([Size(100, 40)] * 3, [(0, 1), (1, 2), (0, 2)])
+    corners, paths, rows, _ = place([Size(100, 40)] * 3, [(0, 1), (1, 2), (0, 2)])
 
-    right = found.corners[1][0] + 100
-    assert all(x > right for x, _ in found.paths[2][2:-1])
-    assert len(found.paths[2]) > len(found.paths[0]) == len(found.paths[1])
-    assert [len(row) for row in found.rows] == [1, 1, 1]
+    assert all(x > corners[1][0] + 100 for x, _ in paths[2][2:-1])
+    assert len(paths[2]) > len(paths[0]) == len(paths[1])
+    assert [len(row) for row in rows] == [1, 1, 1]
 
 
 def test_graph_writes_a_file_and_overwrites_it_on_request(whorl: Whorl, project: Path) -> None:

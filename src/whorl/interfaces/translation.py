@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.events import Event, split_iteration, unescape
+from whorl.interfaces.progress import name_of
+from whorl.interpreter.events import Event, split_iteration
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.journal.journal import Entry
@@ -93,7 +94,7 @@ class Translator:
         return self.take(Entry(1, Event("run.started", "", at)))
 
     def streamed(self, address: str, text: str) -> list[dict[str, Json]]:
-        facts: dict[str, Json] = {"node": _node(address), "address": address, "text": text}
+        facts: dict[str, Json] = {"node": name_of(address), "address": address, "text": text}
         return self._events_at("streaming", facts | {"run": self._run, "workflow": self._workflow})
 
     def _must_wait(self, event: Event) -> bool:
@@ -144,7 +145,7 @@ class Translator:
             "run": self._run,
             "workflow": self._workflow,
             "address": event.address,
-            "node": _node(event.address),
+            "node": name_of(event.address),
             "time": event.at,
             "time_text": datetime.fromtimestamp(event.at, UTC).isoformat(timespec="milliseconds"),
             "number": number,
@@ -168,9 +169,3 @@ def _filled(fields: dict[str, Any], facts: dict[str, Json]) -> dict[str, Json]:
         name: _filled(source, facts) if isinstance(source, dict) else facts.get(str(source))
         for name, source in fields.items()
     }
-
-
-def _node(address: str) -> str:
-    loop, number = split_iteration(address)
-    last = (loop if number is not None else address).rpartition("/")[2]
-    return unescape(last.partition("#")[0].partition("[")[0])

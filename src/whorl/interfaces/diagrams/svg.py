@@ -262,15 +262,15 @@ def _block(block: Block) -> Area:
     plain = set(reduced(len(boxes), list(labels)))
     # An arrow that says when it counts is shown, even where the order follows from others.
     links = [link for link, label in labels.items() if label or link in plain]
-    placement = place([box.size for box in boxes], links)
-    arrows = [Arrow(path, labels[link]) for link, path in zip(links, placement.paths, strict=True)]
-    placed = [replace(box, corner=at) for box, at in zip(boxes, placement.corners, strict=True)]
+    corners, paths, rows, size = place([box.size for box in boxes], links)
+    arrows = [Arrow(path, labels[link]) for link, path in zip(links, paths, strict=True)]
+    placed = [replace(box, corner=at) for box, at in zip(boxes, corners, strict=True)]
     # The way round, from the last row to the first one; only loops show it.
-    last, first = placed[placement.rows[-1][-1]], placed[placement.rows[0][-1]]
+    last, first = placed[rows[-1][-1]], placed[rows[0][-1]]
     start = (last.corner[0] + last.size.width, last.corner[1] + last.size.height - 14.0)
     end = (first.corner[0] + first.size.width, first.corner[1] + 14.0)
-    back = Arrow((start, (placement.size.width + GUTTER / 2, 0.0), end), back=True)
-    return Area(placement.size, tuple(placed), (*arrows, back))
+    back = Arrow((start, (size.width + GUTTER / 2, 0.0), end), back=True)
+    return Area(size, tuple(placed), (*arrows, back))
 
 
 def _box(node: Node) -> Box:
@@ -315,15 +315,6 @@ def _words_width(name: str, detail: str) -> float:
     )
 
 
-class Placement(NamedTuple):
-    """The corner of each box, the points of each link, the boxes of each row, the whole size."""
-
-    corners: tuple[Point, ...]
-    paths: tuple[tuple[Point, ...], ...]
-    rows: tuple[tuple[int, ...], ...]
-    size: Size
-
-
 def reduced(count: int, links: Sequence[Link]) -> list[Link]:
     """Returns the links without those that follow from longer ways."""
     before = _ordered(count, links)
@@ -338,8 +329,13 @@ def reduced(count: int, links: Sequence[Link]) -> list[Link]:
     ]
 
 
-def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
-    """Puts boxes into rows, so that every link leads downwards; long ones pass beside all boxes."""
+def place(
+    boxes: Sequence[Size], links: Sequence[Link]
+) -> tuple[list[Point], list[tuple[Point, ...]], list[list[int]], Size]:
+    """Puts boxes into rows, so that every link leads downwards; long ones pass beside all boxes.
+
+    Returns the corner of each box, the points of each link, the boxes of each row, the whole size.
+    """
     levels = [0] * len(boxes)
     for node, sources in _ordered(len(boxes), links).items():
         levels[node] = max((levels[source] + 1 for source in sources), default=0)
@@ -354,7 +350,7 @@ def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
     for row in rows:
         bottoms.append(tops[-1] + max(boxes[at].height for at in row))
         tops.append(bottoms[-1] + GAP_Y)
-    paths = []
+    paths: list[tuple[Point, ...]] = []
     for source, target in links:
         x, first, last = centres[source], levels[source], levels[target]
         # Points come in pairs: a straight piece ends at each odd one, a bend leads to the next.
@@ -364,8 +360,7 @@ def place(boxes: Sequence[Size], links: Sequence[Link]) -> Placement:
             points += [(right, tops[first + 1]), (right, bottoms[last - 1])]
         paths.append((*points, (centres[target], tops[last])))
     corners = [(centres[at] - size.width / 2, tops[levels[at]]) for at, size in enumerate(boxes)]
-    size = Size(right, bottoms[-1] if bottoms else 0.0)
-    return Placement(tuple(corners), tuple(paths), tuple(map(tuple, rows)), size)
+    return corners, paths, rows, Size(right, bottoms[-1] if bottoms else 0.0)
 
 
 def _ordered(count: int, links: Sequence[Link]) -> dict[int, list[int]]:
