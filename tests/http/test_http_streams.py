@@ -273,21 +273,6 @@ def seqs(found: journal.Batch) -> list[int]:
     return [int(line[4:]) for line in found.text.splitlines() if line.startswith("id: ")]
 
 
-def test_what_is_new_is_read_once_for_all(tmp_path: Path) -> None:
-    async def work(store: CountingStore, tail: journal.RunTail) -> None:
-        first = await asyncio.gather(*(tail.read(0) for _ in range(50)))
-        assert [seqs(found) for found in first] == [[1]] * 50
-        assert seqs(await tail.read(1)) == []
-        assert store.reads == 1
-        await store.write(3)
-        tail.is_stale = True
-        later = await asyncio.gather(*(tail.read(number % 2) for number in range(50)))
-        assert [seqs(found) for found in later] == [[1, 2, 3, 4], [2, 3, 4]] * 25
-        assert store.reads == 2
-
-    with_tail(tmp_path, work)
-
-
 def test_what_is_written_during_a_read_is_not_missed(tmp_path: Path) -> None:
     async def work(store: CountingStore, tail: journal.RunTail) -> None:
         early = asyncio.create_task(tail.read(0))

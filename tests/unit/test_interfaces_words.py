@@ -45,16 +45,10 @@ def test_figures(figure: Callable[[Any], str], rows: dict[Any, str]) -> None:
     assert {amount: figure(amount) for amount in rows} == rows
 
 
-@pytest.mark.parametrize(
-    ("figure", "rows"),
-    [
-        (formatting.difference, {(0.63, 0.41): "+.22", (0.58, 0.63): "-.05", (3.0, 1.5): "+1.50",
-                              (None, 1.0): "", (0.9, 0.9): "+.00", (0.94996, 0.94991): "+.00005"}),
-    ],
-    ids=["difference"],
-)  # fmt: skip
-def test_figures_of_two(figure: Callable[..., str], rows: dict[Any, str]) -> None:
-    assert {two: figure(*two) for two in rows} == rows
+def test_the_change_of_a_score() -> None:
+    rows = {(0.63, 0.41): "+.22", (0.58, 0.63): "-.05", (3.0, 1.5): "+1.50", (None, 1.0): ""}
+    rows |= {(0.9, 0.9): "+.00", (0.94996, 0.94991): "+.00005"}
+    assert {two: formatting.difference(*two) for two in rows} == rows
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
 from fastapi.dependencies.utils import get_flat_params
-from pydantic import BaseModel
 
 from whorl.errors import WhorlError
 from whorl.interfaces.formatting import line
@@ -32,7 +31,7 @@ from whorl.interfaces.status_words import target_of
 from whorl.interpreter.evaluation import call_signature
 from whorl.plugins import load_reference, wings
 from whorl.providers.registry import Providers
-from whorl.runtimes.journal.journal import RunId, RunRow
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.tables import Audit
@@ -50,7 +49,6 @@ from whorl.source.paths import resolve_beside
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _GIVEN_MAX = 300
 _KEPT_MAX = 10_000
-_ITEMS_MAX = 1_000
 _NAMES_S = 2.0
 SAVES_MAX = 10
 _BUSY_S = 0.02
@@ -128,7 +126,6 @@ class ServerState:
         self.target = lru_cache(_KEPT_MAX)(partial(_target, self.store))
         names = self.store.names
         self._names = lru_cache(1)(lambda _: names())
-        self._items: dict[RunId, tuple[RunRow, str]] = {}
         self.saves = RateLimit(SAVES_MAX, 1.0)
         self.hook_calls = RateLimit(self.providers.settings.server.hooks_per_minute, 60.0)
 
@@ -157,14 +154,6 @@ class ServerState:
             if run is not None and not self.driving.is_driven(run):
                 stack.enter_context(listening(folder_of(self.project.store), run, hear))
             yield listener
-
-    def item_text(self, row: RunRow, make: Callable[[RunRow], BaseModel]) -> str:
-        item = self._items.get(row.id)
-        if item is None or item[0] != row:
-            if len(self._items) >= _ITEMS_MAX:
-                self._items.clear()
-            item = self._items[row.id] = (row, make(row).model_dump_json())
-        return item[1]
 
     def names(self) -> list[str]:
         """Returns the names of all workflows that have runs; it reads all runs, so it is cached."""

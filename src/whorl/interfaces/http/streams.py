@@ -166,7 +166,7 @@ def _items(state: ServerState, runs: set[RunId]) -> str:
         with suppress(UsageError):  # it was pruned
             row = state.store.run(run)
             if not row.key.startswith(UNLISTED):
-                sent.append(event_text(state.item_text(row, partial(run_item, state)), "run"))
+                sent.append(event_text(run_item(state, row).model_dump_json(), "run"))
     return "".join(sent)
 
 
