@@ -55,7 +55,7 @@ def test_a_server_answers_while_calls_end_and_takes_nothing_new(
     with _stopping(project, spawn) as (process, client, run):
         # Also those who come only now.
         late = Client(client.address, client.http.headers["Authorization"].partition(" ")[2])
-        assert late.http.get("/readyz").json()["error"]["message"] == "the server is being stopped"
+        assert late.http.get("/readyz").json()["error"]["message"] == "the server is stopping"
         assert late.http.get("/healthz").status_code == 200
         assert "\nwhorl_ready 0" in late.http.get("/metrics").text
         assert late.get(f"/runs/{run}")["status"] == "running"

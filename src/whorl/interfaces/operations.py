@@ -60,7 +60,7 @@ _ROWS: Final[dict[str, tuple[Role, str, str]]] = {
     "cancel": ("steer", "cancel a run", f"POST {_RUN}/cancel"),
     "stop": ("steer", "end a loop after its iteration", f"POST {_RUN}/stop"),
     "continue": ("steer", "give a loop iterations, or a run budget", f"POST {_RUN}/continue"),
-    "accept": ("steer", "end a loop with an iteration of one's choice", f"POST {_RUN}/accept"),
+    "accept": ("steer", "end a loop with a chosen iteration", f"POST {_RUN}/accept"),
     "approve": ("steer", "approve what a run asks, also with other values", f"POST {_RUN}/approve"),
     "reject": ("steer", "reject what a run asks", f"POST {_RUN}/reject"),
     "fork": ("steer", "fork a run, also with other values, models, prompts", f"POST {_RUN}/fork"),

@@ -662,7 +662,7 @@ export interface paths {
         put?: never;
         /**
          * Pause
-         * @description Lets open calls finish, and begins nothing new.
+         * @description Lets open calls finish, and starts no new ones.
          */
         post: operations["pause_api_runs__run__pause_post"];
         delete?: never;
@@ -2179,7 +2179,7 @@ export interface components {
             name: string;
             /**
              * Parent
-             * @description the path of the step that it lies in; empty at the top
+             * @description the path of the step around it; empty at the top
              */
             parent: string;
             /** Path */
@@ -3562,7 +3562,7 @@ export interface components {
             name: string;
             /**
              * Url
-             * @description everybody who has this address may start the workflow
+             * @description anyone who has this address may start the workflow
              */
             url: string;
         };
@@ -3925,7 +3925,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description the store cannot be used, the server is being stopped, or the answer takes too long */
+        /** @description the store cannot be used, the server is stopping, or the answer takes too long */
         Error503: {
             headers: {
                 [name: string]: unknown;

@@ -180,7 +180,7 @@ class Auth:
 
     def _identity(self, token: Token | None) -> Identity | None:
         if token is not None and not token.is_valid(self.tokens.store.clock()):
-            advice = f"its operator makes a new one: `whorl server token rotate {token.name}`"
+            advice = f"ask the operator for a new one: `whorl server token rotate {token.name}`"
             raise Refusal(401, "W904", f"the token {token.name!r} has expired", advice)
         return None if token is None else Identity(token.name, token.role, token.digest)
 

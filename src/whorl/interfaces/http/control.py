@@ -176,7 +176,7 @@ async def _shown(state: ServerState, run: RunId, asked: Awaitable[object]) -> Ru
 
 @router.post("/{run}/pause", status_code=202)
 async def pause(state: State, run: KnownRun, request: Request) -> RunItem:
-    """Lets open calls finish, and begins nothing new."""
+    """Lets open calls finish, and starts no new ones."""
     return await _ask(state, run, request, lambda: steering.paused(state.store, run))
 
 

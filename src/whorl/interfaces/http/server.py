@@ -165,7 +165,7 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answers a request that is not valid HTTP in the shape of all faults."""
-        answer = answer_for(Refusal(400, "W900", "this is no valid HTTP request"))
+        answer = answer_for(Refusal(400, "W900", "this is not a valid HTTP request"))
         headers = [*answer.raw_headers, (b"connection", b"close")]
         head = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
         for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
@@ -267,7 +267,7 @@ def check_place(place: Place) -> list[str]:
         return []
     return [
         f"{place.host} can be reached from other machines, and the connection is not encrypted: "
-        "everybody who can listen in can take the token; put a proxy with TLS in front and give "
+        "others on the network can read the token; put a proxy with TLS in front and give "
         "--behind-proxy"
     ]
 

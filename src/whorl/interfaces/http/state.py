@@ -56,7 +56,7 @@ _IDLE_S = 1.0
 # Older stalls do not count.
 _STALLS_S = 60.0
 _BEGINNING = ("start", "fork", "try", "run experiment")
-STOPPING = "the server is being stopped"
+STOPPING = "the server is stopping"
 _AGAIN_S = 5
 _PROBLEMS = {
     400: "the request is not valid",
@@ -70,7 +70,7 @@ _PROBLEMS = {
     415: "the body is not JSON",
     421: "the Host is not this server",
     429: "too many wrong tokens, or too many streams",
-    503: "the store cannot be used, the server is being stopped, or the answer takes too long",
+    503: "the store cannot be used, the server is stopping, or the answer takes too long",
 }
 PROBLEMS: dict[int | str, dict[str, object]] = {
     status: {"model": ErrorAnswer, "description": words} for status, words in _PROBLEMS.items()
@@ -283,8 +283,8 @@ async def check_open(request: Request) -> None:
     name = operation_of(request)
     is_steered = OPERATIONS[name].role == "steer" and run and not state.driving.is_driven(run)
     if name in _BEGINNING or is_steered:
-        advice = "send it again when the next server is there"
-        raise Refusal(503, "W900", f"{STOPPING}, and begins nothing new", advice, _AGAIN_S)
+        advice = "send it again once the next server is running"
+        raise Refusal(503, "W900", f"{STOPPING} and starts nothing new", advice, _AGAIN_S)
 
 
 def _given(store: SqliteStore, run: RunId) -> str:

@@ -116,7 +116,7 @@ class TriggerItem(Closed):
 
     name: Shown
     kind: str = Field(description="request, recurrence, poll, callback or other")
-    url: str = Field(description="everybody who has this address may start the workflow")
+    url: str = Field(description="anyone who has this address may start the workflow")
 
 
 class WorkflowItem(Closed):
@@ -341,7 +341,7 @@ class GraphNode(Closed):
     detail: Shown
     task: str | None
     model: str | None
-    parent: str = Field(description="the path of the step that it lies in; empty at the top")
+    parent: str = Field(description="the path of the step around it; empty at the top")
     case: str | None = Field(description="inside of a branch: in which case it lies")
     when: str | None = Field(description="a condition under which it runs")
     loop: GraphLoop | None
