@@ -63,7 +63,7 @@ def test_a_server_answers_while_calls_end_and_takes_nothing_new(
         for path, body in (("/runs", waiting), (f"/runs/{run}/fork", {"iteration": 1})):
             refused = late.http.post(f"/api{path}", json=body)
             assert refused.status_code == 503, refused.text
-            assert "being stopped" in refused.json()["error"]["message"]
+            assert "is stopping" in refused.json()["error"]["message"]
             assert int(refused.headers["Retry-After"]) > 0
         assert [row["id"] for row in late.get("/runs")["runs"]] == [run]
         late.close()
