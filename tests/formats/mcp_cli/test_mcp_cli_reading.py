@@ -112,19 +112,13 @@ def test_the_judge_is_told_the_three_lines() -> None:
     assert "Answer with YES if condition is met, NO if not met." in told
 
 
-def words_of_the_format() -> Any:
-    return read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
-
-
-def test_the_exit_reason_of_a_failure_is_called_error() -> None:
-    assert words_of_the_format()["exit_reasons"] == {"failed": "error"}
-
-
-def test_the_words_for_a_judgement() -> None:
-    words = words_of_the_format()["judgement"]
-    line = str(words["line"]).format(question="It says DONE", verdict=words["met"])
+def test_the_words_for_a_judgement_and_a_failure() -> None:
+    words: Any = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
+    judgement = words["judgement"]
+    line = str(judgement["line"]).format(question="It says DONE", verdict=judgement["met"])
 
     assert line == "[INFO] Condition evaluation: 'It says DONE' -> YES"
+    assert words["exit_reasons"] == {"failed": "error"}
 
 
 def test_what_nobody_reads_is_not_kept() -> None:

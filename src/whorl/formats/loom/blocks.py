@@ -523,13 +523,7 @@ def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:
         }
         name, inputs = f"{action.name}_{tool.name}", forms.fields(server=tool.name, **parts)
         return ir.Block((ir.Task(name=name, kind="tool", inputs=inputs),)), [[name, True]]
-    actions = find_mapping(tool.entry.value, "actions")
-    if actions is None:
-        message = f"the tool {tool.name!r} of {tool.owner!r} has no actions, so it returns nothing"
-        advice = "add actions to it; MCP servers are configured in [mcp] of whorl.toml"
-        span = tool.entry.key.span
-        action.context.warn("W023", message, span, label="no actions", help=advice)
-        actions = Mapping((), span)
+    actions = find_mapping(tool.entry.value, "actions") or Mapping((), tool.entry.key.span)
     order = order_of(action.context, actions)
     action.context.scopes.setdefault(tool.name, []).extend(entry.name for entry in actions)
     location = replace(action.location, path=f"{path}@case.{tool.name}", is_parallel=False)

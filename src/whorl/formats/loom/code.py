@@ -148,7 +148,7 @@ def _returned(finished: Finished, is_sealed: bool) -> Reply:
 TIME_S = 60.0
 MEMORY_MB = 512
 RESULT_MAX = 16_000_000
-INSTALL = "pip install lxml"
+INSTALL = "pip install 'whorl[xslt]'"
 XSLT_RUNNER = """
 import json, resource, sys
 given = json.load(sys.stdin)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 AZURE_CONCURRENCY = 20
-CONCURRENCY_MAX = 50
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
 _FUEL = 10_000
@@ -45,10 +44,8 @@ def actions_in(part: Value | None, alone: str) -> Mapping:
         sets = "variable" in text_at(part, "type").lower()
         name = "" if sets else text_at(part, "name")
         return Mapping((Entry(Scalar(name or alone, part.span), part),), part.span)
-    for name in ("actions", "steps"):
-        inner = find_mapping(part, name)
-        if inner is not None:
-            return inner
+    if (inner := find_mapping(part, "actions")) is not None:
+        return inner
     is_block = all(isinstance(entry.value, Mapping) for entry in part)
     return part if is_block else Mapping((), part.span)
 
@@ -135,7 +132,7 @@ def _concurrency(action: Action) -> int:
         return 1
     wanted = action.configuration("concurrency", "repetitions")
     if isinstance(wanted, Scalar) and isinstance(wanted.value, int):
-        return max(1, min(wanted.value, CONCURRENCY_MAX))
+        return max(1, min(wanted.value, 50))
     return AZURE_CONCURRENCY if action.is_azure else 1
 
 
@@ -283,7 +280,7 @@ def _warn_of_variables(action: Action, condition: Value) -> None:
     if not read or not is_fixed or any(map(forms.is_of_a_loop, read)):
         return
     listed = ", ".join(map(repr, sorted(spelled)))
-    if not read & set_in(action.setting("actions")):
+    if not read & {name.lower() for name, _ in variables_in(action.setting("actions"))}:
         message = f"no action of loop {action.name!r} changes {listed}"
         advice = 'set it in the loop: {"type": "setVariable", "name": ..., "value": ...}'
         action.context.warn("W023", message, condition.span, label="never changes", help=advice)
@@ -303,11 +300,6 @@ def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool
     test = action.context.condition(condition, inverted=action.type == "while")
     scope = MappingScope({"$variables": dict.fromkeys(names), "$loop": {}})
     return evaluate_metered(test, scope, _FUEL)[0] is True
-
-
-def set_in(value: Value | None) -> set[str]:
-    """Returns the variables that actions set, in lower case."""
-    return {name.lower() for name, _ in variables_in(value)}
 
 
 _ENDS: dict[str, Literal["succeeded", "failed", "cancelled"]] = {

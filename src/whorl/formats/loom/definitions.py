@@ -46,7 +46,7 @@ _PARAMETER = re.compile(r"\[\s*parameters\(\s*'([^']+)'\s*\)\s*\]", re.IGNORECAS
 # What a name means in an expression; a text has its quotes doubled, and no such names.
 _NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECASE)
 _KEY = re.compile(r"\w[^.\[\]']*")
-_PARAMETERS, _VARIABLES = "$parameters", "$variables"
+PARAMETERS, _VARIABLES = "$parameters", "$variables"
 _GIVEN = "$given("
 # Azure takes no longer expressions.
 _SOURCE_MAX = 8_192
@@ -58,8 +58,7 @@ class Meter:
     """Counts what all templates of a file share: remaining steps, and unknown values."""
 
     fuel: int = _FUEL_MAX
-    kept: int = 0
-    example: str = ""
+    kept: list[str] = field(default_factory=list)
     depth: int = 0
     # Formulas that are parameters of the run, since it cannot write them itself.
     hoisted: list[str] = field(default_factory=list)
@@ -128,8 +127,7 @@ class Template:
         if runs and (later := self._later(text)):
             return Scalar(later, scalar.span)
         if runs or not self.source(text):
-            self.meter.kept += 1
-            self.meter.example = self.meter.example or text[:60]
+            self.meter.kept.append(text)
         return scalar
 
     def _variable_part(self, text: str) -> Value | None:
@@ -142,11 +140,11 @@ class Template:
 
     def written(self, table: str, name: str) -> Value | None:
         """Returns the value of a name in the file, before this template computes it."""
-        if table == _PARAMETERS and name in self.given:
+        if table == PARAMETERS and name in self.given:
             return self.given[name]
-        entry = (self.declared if table == _PARAMETERS else self.variables).get(name)
+        entry = (self.declared if table == PARAMETERS else self.variables).get(name)
         value = None if entry is None else entry.value
-        if table == _PARAMETERS and isinstance(value, Mapping):
+        if table == PARAMETERS and isinstance(value, Mapping):
             value = value.get("defaultValue")
         return _deployed(value, self.before)
 
@@ -156,7 +154,7 @@ class Template:
             names = free_names(expression)
         except LanguageError as error:
             return error
-        tables: dict[str, dict[str, Json]] = {_PARAMETERS: {}, _VARIABLES: {}}
+        tables: dict[str, dict[str, Json]] = {PARAMETERS: {}, _VARIABLES: {}}
         for used in names:
             if used.name in tables and used.path and isinstance(used.path[0], str):
                 name = used.path[0]
@@ -173,7 +171,7 @@ class Template:
         if key not in self._values:
             self._values[key] = LanguageError("has no value, or leads back to itself")
             written = self.written(table, name)
-            if written is not None and not (table == _PARAMETERS and name in self.secrets):
+            if written is not None and not (table == PARAMETERS and name in self.secrets):
                 text = written.text if isinstance(written, Scalar) else ""
                 is_formula = is_deployed(text) and self._variable_part(text) is None
                 with self.meter.deeper(written.span):
@@ -200,14 +198,14 @@ class Template:
             self.meter.depth -= 1
             is_asking = self.is_template and _GIVEN in source and len(source) <= _SOURCE_MAX
             names = _names_of(source, _LIBRARY) if is_asking else None
-            if names is not None and not {_PARAMETERS, _VARIABLES} & names:
+            if names is not None and not {PARAMETERS, _VARIABLES} & names:
                 self._sources[text] = source
         return self._sources[text]
 
     def _inlined(self, match: re.Match[str]) -> str:
         table, name = f"${match[1].lower()}", match[2].lower()
         value = self._values.get((table, name), LanguageError("is not known"))
-        if table == _PARAMETERS and self.is_asked_for(name):
+        if table == PARAMETERS and self.is_asked_for(name):
             return f"{_GIVEN}{quote(self.declared[name].name)})"
         if isinstance(value, LanguageError):
             written = self.written(table, name) if self.meter.depth < _MEMBERS_DEPTH_MAX else None
@@ -234,7 +232,7 @@ class Template:
         """Returns whether a parameter is an input of the run: it is secret or has no value."""
         lowered = name.lower()
         return lowered in self.secrets or (
-            lowered in self.declared and self.written(_PARAMETERS, lowered) is None
+            lowered in self.declared and self.written(PARAMETERS, lowered) is None
         )
 
     def _tree(self, value: Json, span: Span) -> Value:
@@ -260,9 +258,6 @@ def _names_of(source: str, library: str) -> set[str] | None:
         return {used.name for used in free_names(Expression("logic", f"@{source}", library))}
     except LanguageError:
         return None
-
-
-_DEPTH_MAX = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,38 +296,10 @@ class Form:
                 parameters = values if isinstance(values, Mapping) else None
         return replace(self, definition=definition, parameters=parameters)
 
-    @property
-    def block(self) -> Mapping:
-        """Returns the definition of a form that was deployed."""
-        assert isinstance(self.definition, Mapping)
-        return self.definition
-
-    @property
-    def meter(self) -> Meter:
-        """Returns the number of values that only Azure knows, and one of them."""
-        return self.templates[0].meter
-
-    def source(self, text: str) -> str:
-        """Returns a formula that the run computes from its inputs; "" if it cannot."""
-        return next(filter(None, (template.source(text) for template in self.templates)), "")
-
     def asked(self, name: str) -> Entry | None:
         """Returns the parameter of the template that is an input of the run."""
         asking = (t for t in self.templates if t.is_asked_for(name))
         return next((t.declared[name.lower()] for t in asking), None)
-
-    @property
-    def secrets(self) -> dict[str, PortType]:
-        return {
-            name: kind for template in self.templates for name, kind in template.secrets.items()
-        }
-
-    def secret_value(self, name: str) -> Json:
-        """Returns the value that a template has for a secret; None if it has no value."""
-        low = name.lower()
-        values = (t.written(_PARAMETERS, low) for t in self.templates if low in t.secrets)
-        value = next(values, None)
-        return None if value is None else plain(value)
 
 
 def form_of(root: Value) -> Form | None:
@@ -370,7 +337,7 @@ def _deployed_in(root: Mapping, listed: Value, beside: Mapping | None) -> Iterat
     given = {e.name.lower(): find(e.value, "value") for e in beside or ()}
     values = {name: value for name, value in given.items() if value is not None}
     names: Counter[str] = Counter()
-    for resource, templates in _resources(listed, (_template(root, values),), 0):
+    for resource, templates in _resources(listed, (_template(root, values),)):
         properties = find(resource, "properties")
         definition = find(properties, "definition")
         is_written = find_mapping(definition, "actions") is not None
@@ -408,7 +375,7 @@ def _template(
 
 
 def _resources(
-    listed: Value | None, templates: tuple[Template, ...], depth: int
+    listed: Value | None, templates: tuple[Template, ...]
 ) -> Iterator[tuple[Mapping, tuple[Template, ...]]]:
     """Yields the resources of a template, each with the templates that deploy it, also nested.
 
@@ -417,13 +384,11 @@ def _resources(
     """
     named = [entry.value for entry in listed] if isinstance(listed, Mapping) else None
     resources = named or (listed if isinstance(listed, Sequence) else ())
-    if depth > _DEPTH_MAX:
-        return
     for resource in resources:
         if not isinstance(resource, Mapping):
             continue
         yield resource, templates
-        yield from _resources(find(resource, "resources"), templates, depth + 1)
+        yield from _resources(find(resource, "resources"), templates)
         properties = find(resource, "properties")
         for key in ("template", "mainTemplate"):
             inner = find(properties, key)
@@ -432,7 +397,7 @@ def _resources(
                 used = (*templates, _template(inner, {}, templates[0], templates))
             elif text_at(properties, "expressionEvaluationOptions", "scope").lower() == "inner":
                 used = (_inner(inner, properties, templates),)
-            yield from _resources(find(inner, "resources"), used, depth + 1)
+            yield from _resources(find(inner, "resources"), used)
 
 
 def _inner(

@@ -62,7 +62,7 @@ def is_deployed(text: str) -> bool:
     return text[-1:] == "]" and _CALL.match(text) is not None
 
 
-def is_lenient(definition: Mapping) -> bool:
+def is_lenient(definition: Value) -> bool:
     """Returns whether a file follows the seed's rules.
 
     It does if it has `condition` or a type of the seed; it does not if it has `expression` or calls
@@ -297,7 +297,6 @@ READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
     re.IGNORECASE,
 )
-_VALUE_DEPTH_MAX = 40
 _UNITS_S = {
     "millisecond": 0.001,
     "second": 1,
@@ -484,34 +483,33 @@ class LoomContext(ReadContext):
                 text = text[2:-1]
             term = text.removeprefix("@")
         else:
-            term = self._condition_term(value, 0)
+            term = self._condition_term(value)
             value = Scalar("", value.span)
         source = f"@not({term})" if inverted else f"@{term}"
         return self.expression(value, None if source == value.text else source)
 
-    def _condition_term(self, value: Value, depth: int) -> str:
+    def _condition_term(self, value: Value) -> str:
         if isinstance(value, Scalar):
             return as_term(value)
-        if isinstance(value, Mapping) and len(value) > 0 and depth < _VALUE_DEPTH_MAX:
-            calls = [self._condition_call(entry.name, entry.value, depth) for entry in value]
+        if isinstance(value, Mapping) and len(value) > 0:
+            calls = [self._condition_call(entry.name, entry.value) for entry in value]
             if all(calls):
                 return calls[0] if len(calls) == 1 else f"and({', '.join(calls)})"
-        if any("@" in scalar.text for scalar in scalars_in(value)) or depth >= _VALUE_DEPTH_MAX:
+        if any("@" in scalar.text for scalar in scalars_in(value)):
             message = "a condition cannot contain an array or object with expressions"
-            label = "not a value of a condition"
             advice = "compute it in a Compose action, and compare its outputs"
-            self.report("W007", message, value.span, label=label, help=advice)
+            self.report("W007", message, value.span, label="not possible here", help=advice)
         return f"json({quote(literal(plain(value)))})"
 
-    def _condition_call(self, function: str, value: Value, depth: int) -> str:
+    def _condition_call(self, function: str, value: Value) -> str:
         """Returns a call of a function; "" if the value cannot be the arguments of a function."""
         if isinstance(value, Sequence):
-            terms = [self._condition_term(item, depth + 1) for item in value]
+            terms = [self._condition_term(item) for item in value]
             if not terms:
                 return {"and": "true", "or": "false"}.get(function.lower(), f"{function}()")
             return f"{function}({', '.join(terms)})"
         if isinstance(value, Mapping) or function.lower() in ("not", "empty"):
-            return f"{function}({self._condition_term(value, depth + 1)})"
+            return f"{function}({self._condition_term(value)})"
         return ""
 
     def seconds(self, value: Value | None, default: float) -> float:
@@ -537,17 +535,12 @@ class LoomContext(ReadContext):
 
     def interval(self, value: Value | None) -> ir.Value | None:
         """Returns an interval `{count, unit}` as seconds."""
-        if isinstance(value, Scalar) and isinstance(value.value, str):
-            if has_expression(value.value):
-                return self.expression(value)
-            return ir.Constant(self.seconds(value, 0))
         if not self.check_spelling(value, OBJECT_FIELDS["interval"], "an interval"):
             return None
         count, unit = find(value, "count"), text_at(value, "unit").lower().rstrip("s") or "second"
         if not isinstance(count, Scalar) or unit not in _UNITS_S:
             span = value.span if value is not None else self.document.root.span
-            advice = 'write {"count": 5, "unit": "second"}; units are '
-            advice += "second, minute, hour, day, week"
+            advice = 'write {"count": 5, "unit": "second"}, or minute, hour, day, week'
             self.report("W007", "this is not an interval", span, label="no interval", help=advice)
             return None
         if is_expression(count):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.fields import whole_of
 from whorl.errors import Diagnostic
 from whorl.formats.loom import forms
-from whorl.formats.loom.control import actions_in, set_in
+from whorl.formats.loom.control import actions_in, variables_in
 from whorl.formats.loom.definitions import forms_of
 from whorl.formats.loom.forms import LOOPS, find, find_mapping, scalars_in, text_at
 from whorl.source import Mapping
@@ -87,7 +87,7 @@ def _check(entry: Entry, in_loop: bool) -> Iterator[Diagnostic]:
     is_sequential = "sequential" in text_at(action, "operationOptions").lower()
     repetitions = find(action, "runtimeConfiguration", "concurrency", "repetitions")
     if kind == "foreach" and not is_sequential and whole_of(repetitions) != 1:
-        for name in sorted(set_in(find(action, "actions"))):
+        for name in sorted({name.lower() for name, _ in variables_in(find(action, "actions"))}):
             message = f"{entry.name!r} runs its items at the same time, and they all change "
             advice = "write runtimeConfiguration.concurrency.repetitions 1, or use Select"
             span, label = entry.key.span, "in any order"

@@ -51,9 +51,9 @@ class LoomReader:
         context = LoomContext(document, files)
         form = _choose(context)
         workflow = _read_definition(context, form)
-        if form.meter.kept:
-            message = f"{form.meter.kept} values such as {form.meter.example} are known only "
-            message += "after the deployment of a template; they stay as they are written"
+        if kept := form.templates[0].meter.kept:
+            message = f"{len(kept)} values such as {kept[0][:60]} are known only after the "
+            message += "deployment of a template; they stay as they are written"
             advice = "write the values into the file, or run the deployed definition"
             context.warn("W023", message, form.definition.span, help=advice)
         if not context.diagnostics:
@@ -68,8 +68,11 @@ def _choose(context: LoomContext) -> Form:
     first = form_of(root)
     assert first is not None
     is_bare = not first.is_template and isinstance(first.definition, Mapping)
-    context.lenient = is_bare and forms.is_lenient(first.block)
-    context.beside = references.values_beside(context)
+    context.lenient = is_bare and forms.is_lenient(first.definition)
+    values = references.open_beside(
+        context, f"{context.stem}.parameters.json", "parameters.json", is_kept=True
+    )
+    context.beside = find_mapping(values, "parameters") or values
     found = [first] if is_bare else list(forms_of(root, context.beside))
     names = {form.name.lower(): form for form in found}
     form = found[0]
@@ -79,9 +82,7 @@ def _choose(context: LoomContext) -> Form:
             raise several_workflows([form.name for form in found], chosen, root.span)
         form = names[chosen.lower()]
     form = form if context.lenient else form.deployed()
-    context.lenient = context.lenient or (
-        form.is_template and isinstance(form.definition, Mapping) and forms.is_lenient(form.block)
-    )
+    context.lenient |= form.is_template and forms.is_lenient(form.definition)
     if find_mapping(form.definition, "actions") is None:
         message = f"the definition of workflow {form.name!r} is known only after its deployment"
         advice = "write it into the template, or run the deployed definition"
@@ -92,15 +93,11 @@ def _choose(context: LoomContext) -> Form:
 
 def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     """Reads a definition into a workflow: its parameters, trigger and variables become inputs."""
-    definition = form.block
-    actions = find_mapping(definition, "actions")
+    definition, actions = form.definition, find_mapping(form.definition, "actions")
+    assert isinstance(definition, Mapping)
     assert actions is not None
     if not form.is_part:
         _check_spelling(context, definition)
-        if len(actions) == 0:
-            label, advice = "no actions", "write an action, or run another file"
-            message = "the definition has no actions: its runs do nothing"
-            context.warn("W023", message, actions.span, label=label, help=advice)
     _look_through(context, definition)
     actions = blocks.started_actions(context, actions)
     location = Location(read_block)
@@ -112,6 +109,9 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     others = (name for name in order.last[1:] if not hides(body, name, context.workflows))
     order = replace(order, last=(*order.last[:1], *others))
     outputs, hidden, early = _outputs(context, definition, order, body)
+    # The answer to the caller of the run is the first response.
+    parts = (("status", "statusCode"), ("headers", "headers"), ("body", "body"))
+    sent = {n: computed("response_part", [*context.responses], part) for n, part in parts}
     workflow = ir.Workflow(
         name=form.name or references.name_of(context),
         dialect="loom",
@@ -122,19 +122,19 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
         trigger=trigger,
-        answer=_answer(context),
+        answer=fields(**sent) if context.responses else None,
         is_late=context.answers_later,
     )
     # The fields that the schema of a request names: each may be given to the run by name.
-    parts, names = (trigger.gives, trigger.fields) if trigger else (_PARTS, ())
-    started_with = (*(name for _, name in parts), *names)
+    given_parts, names = (trigger.gives, trigger.fields) if trigger else (_PARTS, ())
+    started_with = (*(name for _, name in given_parts), *names)
     ports, tables = references.read_names(context, form, workflow, started_with)
     return replace(
         workflow,
         inputs=ports,
         variables=(
             *tables,
-            ("$trigger", _trigger(context, parts, names)),
+            ("$trigger", _trigger(context, given_parts, names)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
         words=forms.VOCABULARY | {"loops": context.loops} if context.loops else forms.VOCABULARY,
@@ -191,18 +191,6 @@ def _trigger(
     outputs = fields(**dict(given.values()), body=body)
     tracked = {} if tracking is None else {tracking[0]: computed("tracking_of", tracking[0])}
     return fields(name=name, status="Succeeded", outputs=outputs, **tracked)
-
-
-def _answer(context: LoomContext) -> ir.Value | None:
-    """Returns the answer to the caller of the run: the first response."""
-    if not context.responses:
-        return None
-    return fields(
-        **{
-            name: computed("response_part", [*context.responses], part)
-            for name, part in (("status", "statusCode"), ("headers", "headers"), ("body", "body"))
-        }
-    )
 
 
 def _outputs(

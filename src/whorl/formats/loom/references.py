@@ -16,6 +16,7 @@ from whorl.dialects.reading import REPORTED_MAX
 from whorl.dialects.reading.texts import read_tree
 from whorl.errors import InvalidWorkflow, Span
 from whorl.formats.loom import forms
+from whorl.formats.loom.definitions import PARAMETERS
 from whorl.formats.loom.forms import computed, find, find_mapping, is_deployed, scalars_in, text_at
 from whorl.ir.checks.scopes import Use, suggest, uses_in, views_in
 from whorl.ir.expressions import expressions_in
@@ -70,7 +71,7 @@ def read_names(
     parameters = parameters_of(context, form)
     lowered = lowered_names(parameters)
     read = lowered_names(r.name for r in references_in(workflow) if r.function == "parameters")
-    hoisted = form.meter.hoisted
+    hoisted = form.templates[0].meter.hoisted
     named = (name for low, name in read.items() if low not in lowered and name not in hoisted)
     mentioned = [e.name if (e := form.asked(name)) else name for name in named if name]
     # The variables that no action initialises may be given to the run.
@@ -79,7 +80,8 @@ def read_names(
     spelled = {name.lower(): context.variable(name) for name in free_variables} | context.variables
     undeclared = [name for low, name in spelled.items() if low not in context.types]
     settings, ports = [*settings_in(form.definition), *context.settings], {}
-    secrets = form.secrets | forms.secrets_in(find(form.definition, "parameters"))
+    secrets = {low: kind for each in form.templates for low, kind in each.secrets.items()}
+    secrets |= forms.secrets_in(find(form.definition, "parameters"))
     if context.is_trigger_secret:
         secrets |= dict.fromkeys((name.lower() for name in given), "any")
     values: dict[str | ir.Expression, ir.Value] = {}
@@ -121,9 +123,11 @@ def _port(
     if form.is_template and isinstance(default, str) and is_deployed(default):
         # Only Azure knows it, or nothing reads it.
         default = None
-    kind, asked = secrets.get(name.lower()), form.asked(name) if value is None else None
+    low = name.lower()
+    kind, asked = secrets.get(low), form.asked(name) if value is None else None
     if kind is not None and value is None:
-        default = form.secret_value(name)
+        known = (t.written(PARAMETERS, low) for t in form.templates if low in t.secrets)
+        default = None if (secret := next(known, None)) is None else plain(secret)
     if asked is not None and name != CONNECTIONS:
         written = kind or _TYPES.get(text_at(asked.value, "type").lower(), "any")
         return ir.Port(name, written, default is None, default, secret=kind is not None)
@@ -140,7 +144,9 @@ def _with_formulas(form: Form, value: Value | None, asked: list[str]) -> ir.Valu
     """Returns a value whose formulas a run computes; None if it has no formulas."""
 
     def read(scalar: Scalar) -> ir.Value:
-        source = form.source(scalar.text) if is_deployed(scalar.text) else ""
+        text = scalar.text
+        sources = (t.source(text) for t in form.templates if is_deployed(text))
+        source = next(filter(None, sources), "")
         return _formula(source, asked) if source else ir.Constant(scalar.value)
 
     before = len(asked)
@@ -235,7 +241,9 @@ class _Names:
         # Names of a deployment are known only after it.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
-        self.parameters = lowered_names((*parameters_of(context, form), *form.meter.hoisted))
+        self.parameters = lowered_names(
+            (*parameters_of(context, form), *form.templates[0].meter.hoisted)
+        )
         self.asked_for = [template.is_asked_for for template in form.templates]
         self.chains: dict[str, list[tuple[ir.Node, ...]]] = {}
         # The actions that declare variables, which no other action may read before.
@@ -433,14 +441,6 @@ def _bound(view: View, table: str) -> list[str]:
 _SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 # The names of settings with secret values.
 _KEY_LIKE = re.compile(r"key|secret|password|token|connectionstring|signature", re.IGNORECASE)
-
-
-def values_beside(context: LoomContext) -> Mapping | None:
-    """Returns the values of `parameters.json` beside a definition, or of a file with its name."""
-    names = f"{context.stem}.parameters.json", "parameters.json"
-    root = open_beside(context, *names, is_kept=True)
-    inner = find_mapping(root, "parameters")
-    return root if inner is None else inner
 
 
 def name_of(context: LoomContext) -> str:

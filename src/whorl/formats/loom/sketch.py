@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from whorl.source import Document, Value
     from whorl.wings.editor.kit.sketch import Body
 
-_DEEP_MAX = 16
 # The places of the actions of a file, for each form of wrapper.
 _TOPS: tuple[Keys, ...] = ((), ("definition",), ("properties", "definition"))
 
@@ -50,10 +49,8 @@ class _Drawing:
         self.edges: list[SketchEdge] = []
         self._taken: set[str] = set()
 
-    def actions(
-        self, actions: Value | None, where: Keys, parent: str, case: str | None, depth: int = 0
-    ) -> None:
-        if not isinstance(actions, Mapping) or depth > _DEEP_MAX:
+    def actions(self, actions: Value | None, where: Keys, parent: str, case: str | None) -> None:
+        if not isinstance(actions, Mapping):
             return
         paths: dict[str, str] = {}
         for entry in actions:
@@ -71,7 +68,7 @@ class _Drawing:
             self.edges += [SketchEdge(paths[each], path) for each in names if each in paths]
             for slot, keys in slots.items():
                 inner = at(item, *keys[len(own) :])
-                self.actions(inner, keys, path, slot or None, depth + 1)
+                self.actions(inner, keys, path, slot or None)
 
 
 def _slots(item: Value | None, where: Keys) -> dict[str, Keys]:

@@ -82,7 +82,9 @@ def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir
     trigger.check_options()
     inputs = trigger.inputs if kind == "request" else None
     schema = find(inputs, "schema")
-    runs, waiting = _concurrency(trigger)
+    runs, waiting = (_number(trigger, name) for name in ("runs", "maximumWaitingRuns"))
+    runs = 1 if "singleinstance" in trigger.options else runs
+    usual = _WAITING if runs is None else min(_WAITING, 10 + runs)
     path = text_at(inputs, "relativePath").strip("/")
     split_on = find(written, "splitOn")
     tracking = find(written, "splitOnConfiguration", "correlation", TRACKING)
@@ -106,7 +108,7 @@ def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir
         items_max=_ITEMS_MAX if runs is None else _WITH_CONCURRENCY_MAX,
         tracking=None if tracking is None else context.value(tracking),
         concurrency=runs,
-        waiting_max=waiting,
+        waiting_max=usual if waiting is None else waiting,
         recurrence=recurrence,
         poll=_asked(trigger) if is_polled else None,
     )
@@ -172,15 +174,6 @@ def _conditions(trigger: Action) -> Iterator[ir.Expression]:
             yield trigger.context.condition(expression)
 
 
-def _concurrency(trigger: Action) -> tuple[int | None, int]:
-    """Returns how many runs there may be at once, and how many may wait for that."""
-    runs, waiting = (_number(trigger, name) for name in ("runs", "maximumWaitingRuns"))
-    if "singleinstance" in trigger.options:
-        runs = 1
-    usual = _WAITING if runs is None else min(_WAITING, 10 + runs)
-    return runs, usual if waiting is None else waiting
-
-
 def _number(trigger: Action, name: str) -> int | None:
     value = trigger.configuration("concurrency", name)
     text = text_of(value)
@@ -191,8 +184,6 @@ def _number(trigger: Action, name: str) -> int | None:
     return None
 
 
-_FREQUENCIES: Final = words("second minute hour day week month")
-_INTERVAL: Final = range(1, 10_000_000)
 _WEEKDAYS: Final = {name.lower(): (n + 1) % 7 for n, name in enumerate(calendar.day_name)}
 _PARAMETER: Final = re.compile(r"@\{?\s*parameters\(\s*'([^']+)'\s*\)\s*\}?", re.IGNORECASE)
 _FIELDS: Final = frozenset(words("frequency interval starttime endtime timezone schedule"))
@@ -224,9 +215,9 @@ def _recurrence(
     if unknown := sorted(set(written) - _FIELDS):
         raise ValueError(f"{unknown[0]!r} of its recurrence is not known")
     frequency = str(written.get("frequency", "")).lower()
-    if frequency not in _FREQUENCIES:
+    if frequency not in words("second minute hour day week month"):
         raise ValueError(f"{written.get('frequency')!r} is not a frequency such as Day")
-    interval = _whole(written.get("interval", 1), _INTERVAL, "interval")
+    interval = _whole(written.get("interval", 1), range(1, 10_000_000), "interval")
     found: dict[str, Json] = {"frequency": frequency, "interval": interval}
     if zone := written.get("timezone"):
         names = windows_zone(str(zone))

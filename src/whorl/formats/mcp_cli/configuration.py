@@ -64,8 +64,15 @@ def read_sections(files: ConfigurationFiles) -> Sections:
         for path in files.matching(glob) if isinstance(glob, str) and glob else ():
             _add(reading, path, kind)
     commands = sorted({str(_items(server["command"])[0]) for server in reading.servers.values()})
+    defaults: Table = {}
+    name = _table(settings.get("ai")).get("default_provider")
+    if isinstance(name, str) and name in reading.providers:
+        defaults["provider"] = name
+        if model := reading.providers[name].get("model"):
+            # The default provider also judges conditions.
+            defaults["judge_model"] = f"{name}/{model}"
     table: Table = {
-        "defaults": _defaults(reading, settings),
+        "defaults": defaults,
         "providers": reading.providers,
         "mcp": reading.servers,
         "workflows": {"folders": _folders(includes, settings)},
@@ -162,16 +169,6 @@ def _variable_or_text(value: object) -> str:
     text = value if isinstance(value, str) else ""
     named = _VARIABLE.fullmatch(text.strip())
     return f"env:{named[1] or named[2]}" if named else text
-
-
-def _defaults(reading: _Reading, settings: Table) -> Table:
-    """Returns the default provider, which also judges conditions."""
-    name = _table(settings.get("ai")).get("default_provider")
-    if not isinstance(name, str) or name not in reading.providers:
-        return {}
-    model = reading.providers[name].get("model")
-    judge = {"judge_model": f"{name}/{model}"} if model else {}
-    return {"provider": name, **judge}
 
 
 def _folders(includes: Table, settings: Table) -> list[str]:

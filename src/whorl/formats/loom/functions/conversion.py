@@ -60,17 +60,12 @@ class Node:
     closed: bool = False
 
 
-def parse_xml(run: Run, source: str) -> Node:
-    """Read a document; the result holds its declaration, comments and root element."""
-    run.check_text(len(source), "xml")
-    run.spend(len(source) >> 4)
-    return _Reader(run, source).read()
-
-
-class _Reader:
-    """Builds the tree from the events of the parser."""
+class XmlReader:
+    """Builds the tree of a document from the events of the parser."""
 
     def __init__(self, run: Run, source: str) -> None:
+        run.check_text(len(source), "xml")
+        run.spend(len(source) >> 4)
         self.run = run
         self.content = source.encode("utf-8", "replace")
         self.current = Node("element", DOCUMENT)
@@ -94,6 +89,7 @@ class _Reader:
         self.parser.EndCdataSectionHandler = self._end_text
 
     def read(self) -> Node:
+        """Returns a node with the declaration, the comments and the root element."""
         # The second parser checks the prefixes, once the first one has refused what is dangerous.
         parsers = (self.parser, expat.ParserCreate("utf-8", " "))
         try:
@@ -269,7 +265,7 @@ def to_xml(run: Run, value: Value) -> Value:
         # Azure takes content at its word; whether it is XML shows when it is read.
         return arguments.envelope(arguments.content_bytes(run, value), arguments.XML)
     if isinstance(value, str):
-        return wrapped(run, parse_xml(run, value))
+        return wrapped(run, XmlReader(run, value).read())
     if not isinstance(value, dict):
         raise wrong("xml", None, "be a string or an object", value)
     run.weigh(value)
@@ -322,7 +318,7 @@ def select(run: Run, value: Value, path: Value) -> Value:
     if not is_xml(value):
         raise wrong("xpath", 0, "be an XML object", value)
     expression = text("xpath", 1, path)
-    document = parse_xml(run, xml_text(run, value))
+    document = XmlReader(run, xml_text(run, value)).read()
     if expression.strip() in ("/", "."):
         return [wrapped(run, document)]
     outcome = _evaluate(run, expression, document)
@@ -347,12 +343,9 @@ def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | s
     nodes = sum(1 + len(node.attributes) for node, _ in inside)
     depth = max(depth for _, depth in inside) or 1
     admitted = _admitted(run, expression, (nodes, depth, len(source)))
-    declared = {
-        name[6:]: uri
-        for element in elements
-        for name, uri in element.attributes.items()
-        if name.startswith("xmlns:")
-    }
+    written = (pair for element in elements for pair in element.attributes.items())
+    declared = {name[6:]: uri for name, uri in written if name.startswith("xmlns:")}
+    # Documents with a type, which could name files and addresses, were refused before.
     parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, strip_cdata=False)
     try:
         root = etree.fromstring(source.encode("utf-8", "replace"), parser)
@@ -512,7 +505,7 @@ def _from_json(run: Run, value: Value) -> Value:
     if arguments.is_envelope(value):
         if arguments.is_xml(value):
             result: dict[str, Value] = {}
-            _add_children(parse_xml(run, xml_text(run, value)), result)
+            _add_children(XmlReader(run, xml_text(run, value)).read(), result)
             run.weigh(result)
             return result
         value = arguments.content_text(run, value)

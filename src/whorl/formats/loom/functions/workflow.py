@@ -106,9 +106,6 @@ def _agent_parameter(run: Run, name: Value) -> Value:
 
 def _record(function: str, run: Run, name: Value) -> Value:
     """Returns the record of an action, or of the trigger if it has that name."""
-    records = run.lookup("$actions")
-    if isinstance(records, dict) and isinstance(name, str) and name in records:
-        return records[name]
     try:
         return _named(function, "$actions", "workflow action", run, name)
     except EvaluationError:

@@ -222,10 +222,8 @@ def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
         if len(form) > _PICTURE_MAX:
             raise EvaluationError(f"a number format has at most {_PICTURE_MAX} characters")
         if re.search("[eE][+-]?0|[‰;]", form):
-            message = (
-                f"the number format {form!r} is not supported: it has sections, exponents or ‰"
-            )
-            raise EvaluationError(message)
+            reason = "sections, exponents and ‰ are not supported"
+            raise EvaluationError(f"the number format {form!r} is not valid: {reason}")
         return _fill_picture(exact, form, culture)
     letter = standard[1].upper()
     places = int(standard[2]) if standard[2] else None
