@@ -359,9 +359,9 @@ DATES("dayOfYear(timestamp:moment)", "the day of the year")(
 )
 
 
+@DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month", DAY)
 @DATES("startOfHour(timestamp:moment, format?)", "the full hour before", HOUR)
 @DATES("startOfDay(timestamp:moment, format?)", "midnight before", DAY)
-@DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month", DAY)
 def _start_of(function: str, unit: int, run: Run, moment: Moment, form: Value) -> str:
     days = moment.date.day - 1 if function == "startOfMonth" else 0
     start = moment.ticks - moment.ticks % unit - days * DAY

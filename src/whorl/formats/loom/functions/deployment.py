@@ -1,7 +1,7 @@
 """The functions of deployment templates, beside those that they share with Logic Apps.
 
 Files are not deployed: subscription and tenant have ids of zeros, the resource group is called
-`local`. Functions that only Azure can compute (`reference`, `listKeys`, `newGuid`) are missing.
+`local`. Functions that only Azure can compute, such as `reference` and `uniqueString`, are missing.
 """
 
 from __future__ import annotations
