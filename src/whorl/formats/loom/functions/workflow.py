@@ -28,10 +28,10 @@ from io import StringIO
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import parse_qsl
 
+from whorl.errors import did_you_mean
 from whorl.formats.loom.functions.collections import join
 from whorl.formats.loom.values import arguments
 from whorl.formats.loom.values.arguments import find_key, forgiving_item, not_valid, text, type_name
-from whorl.ir.checks.scopes import suggest
 from whorl.language.calls import FunctionEntry
 from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -51,6 +51,7 @@ WORKFLOW = arguments.Family("workflow")
 # The functions that differ where what is missing is null.
 LENIENT = arguments.Family("workflow")
 
+_NAMES_MAX = 1_000
 _FAILED = ("Failed", "TimedOut", "Cancelled")
 
 
@@ -80,10 +81,11 @@ def _named(
     own = find_key(table, key)
     if own is not None or lenient:
         return None if own is None else table[own]
+    names = list(table)[:_NAMES_MAX]
     fault = EvaluationError(
         f"The template language function {function!r} cannot be evaluated: "
         f"the {noun} {key!r} is not defined",
-        help=suggest(key, table),
+        help=did_you_mean(key, names) or f"known are: {', '.join(names[:5]) or 'none'}",
     )
     fault.name = key
     raise fault
@@ -461,8 +463,6 @@ if TYPE_CHECKING:
 
 _SHOWN_MAX = 4_000
 _SHOWN_LIMITS = Limits(items_max=500)
-# The statuses of calls that failed.
-_FAILED_FROM = 400
 
 
 def fact(run: Run, name: str) -> Value:
@@ -478,7 +478,7 @@ def last_of(run: Run, results: Value, ends: Ends) -> Value:
         value = value_at(results, name)
         status = None if bare else value_at(value, "statusCode")
         # The others are those whose failures the first one deals with: calls that failed.
-        if place and isinstance(status, int) and status >= _FAILED_FROM:
+        if place and isinstance(status, int) and status >= 400:
             continue
         result = _unwrapped(value, bare)
         if result is not None:
