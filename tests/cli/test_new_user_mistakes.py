@@ -43,7 +43,7 @@ MISTAKES = [
     ("at_most: {iterations: 5, cost: 0.05}", "max_iterations: 5", VALIDATE,
      ["loop 'naming' has no field 'max_iterations'", "did you mean 'at_most'?"]),
     ("at_most: {iterations: 5, cost: 0.05}", "limit: 5", VALIDATE, ["did you mean 'at_most'?"]),
-    ("cost: 0.05", "cost: $0.05", VALIDATE, ["must be a number from 0", "not '$0.05'"]),
+    ("cost: 0.05", "cost: $0.05", VALIDATE, ["must be a number from 0", "write 0.05"]),
     ("idea: {ask:", "idea: {prompt:", VALIDATE,
      ["step 'idea' has no field 'prompt'", "did you mean 'ask'?"]),
     ("until:", "untill:", VALIDATE, ["has no field 'untill'", "did you mean 'until'?"]),

@@ -382,7 +382,7 @@ def _explained(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
         advice = f'write "{character}..."'
         if character == "\t":
             message, advice = "a tab is used for indentation", "indent with spaces"
-        return Diagnostic(SYNTAX, message, lines.span(index), "cannot stand here", advice)
+        return Diagnostic(SYNTAX, message, lines.span(index), "not allowed here", advice)
     is_scanned = (error.context or "").startswith("while scanning")
     if error.context_mark and (is_scanned or not lines.text[index:].strip()):
         # The broken part begins there.

@@ -35,14 +35,14 @@ def load(folder: Path, name: str = "main.yaml") -> Reading:
     return read_workflow(path.read_text(), str(path), ProjectFiles(str(folder)))
 
 
-def test_a_budget_that_does_not_count_is_told(tmp_path: Path) -> None:
+def test_the_budget_of_a_called_file_is_warned_about(tmp_path: Path) -> None:
     text = "whorl: 1\nsteps: {p: {call: polish.yaml, with: {text: Hi}}}\n"
     write(tmp_path, main=text, polish=POLISH + "budget: 0.5\n")
 
     told = load(tmp_path).warnings
 
     assert [(one.code, one.span and one.span.line) for one in told] == [("W023", 2)]
-    assert "budget of workflow 'polish' does not count" in told[0].message
+    assert "budget of workflow 'polish' has no effect" in told[0].message
 
 
 def wrong(folder: Path, name: str = "main.yaml") -> tuple[Diagnostic, ...]:
@@ -128,7 +128,7 @@ def test_workflows_in_a_file_are_checked(before: str, after: str, code: str, lin
     assert (code, line) in [(d.code, d.span and d.span.line) for d in caught.value.diagnostics]
 
 
-def test_two_workflows_of_one_name_are_told(tmp_path: Path) -> None:
+def test_two_workflows_of_one_name_are_refused(tmp_path: Path) -> None:
     other = LOCAL.replace("{{ text }}", "Other {{ text }}")
     main = "whorl: 1\nsteps: {a: {call: one.yaml}, b: {call: two.yaml}}\n"
     write(tmp_path, one=LOCAL, two=other, main=main)

@@ -167,8 +167,8 @@ class Body(Steps):
             return {}
         is_taken = any(name == BRANCH for name, _ in names_given(attributes["body"]))
         if slot and is_taken and not context.exact:
-            message = f"a step inside of {context.around.step!r} cannot be called {BRANCH!r}: that "
-            message += "is where the result says which branch was taken"
+            message = f"{BRANCH!r} is a reserved name inside of {context.around.step!r}: it says "
+            message += "which branch was taken"
             span = context.places.node(f"{context.around.path}/{BRANCH}")
             advice = f"choose another name, such as {('my_' + BRANCH)!r}"
             context.report("W012", message, span, label="reserved here", help=advice)

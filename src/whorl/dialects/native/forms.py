@@ -333,6 +333,10 @@ class Number(Form):
         if template:
             self.json = {"anyOf": [self.json, _TEMPLATE]}
 
+    def meant(self, text: str) -> str:
+        amount = re.fullmatch(r"[$€]\s*([0-9.]+)", text.strip())
+        return f"write {amount[1]}" if amount else ""
+
     def parse(self, context: Context, scalar: Scalar) -> Any:
         if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
             return context.read_text(scalar)

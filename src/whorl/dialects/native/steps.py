@@ -50,7 +50,7 @@ class Called(forms.Text):
         _check_inputs(context, called.key, called.reading)
         if called.reading.workflow.limits != ir.RunLimits():
             name, label = called.reading.workflow.name, "its budget is for runs of its own"
-            message = f"the budget of workflow {name!r} does not count where it is called"
+            message = f"the budget of workflow {name!r} has no effect where it is called"
             advice = "give this file a `budget`, or put the call in a `repeat` with `at_most`"
             context.warn("W023", message, value.span, label=label, help=advice)
         return called.key

@@ -257,7 +257,7 @@ def _folder_of(project: Project, file: str) -> Iterator[tuple[int, str]]:
             try:
                 inner = os.open(part, flags, dir_fd=folder)
             except OSError:
-                raise _unwritable(file, "is in no folder of the project") from None
+                raise _unwritable(file, "is not in a folder of the project") from None
             os.close(folder)
             folder = inner
         yield folder, parts[-1]
