@@ -272,7 +272,9 @@ class Lines:
         segments = self._segments.get(extent[0])
         if segments is None:
             segments = self._segments[extent[0]] = _segments(self.text, value, style, extent)
-        return _source_index(segments, offset)
+        place = bisect_right(segments, offset, key=lambda segment: segment[0]) - 1
+        start, index = segments[max(0, place)]
+        return index + max(0, offset - start)
 
     def _line_end(self, number: int) -> int:
         # The line may be the whole file, so it is not copied.
@@ -281,12 +283,6 @@ class Lines:
         while end > start and self.text[end - 1] in "\r\n":
             end -= 1
         return end
-
-
-def _source_index(segments: list[Segment], offset: int) -> int:
-    place = bisect_right(segments, offset, key=lambda segment: segment[0]) - 1
-    start, index = segments[max(0, place)]
-    return index + max(0, offset - start)
 
 
 def _segments(text: str, value: str, style: Style, extent: tuple[int, int]) -> list[Segment]:

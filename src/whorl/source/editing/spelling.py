@@ -62,11 +62,7 @@ def indented_json(value: Json, column: int, indent: Indent) -> str:
     if not isinstance(value, dict | list) or not value:
         return flow(value)
     lines = _dumped(value, indent=indent.unit, separators=(",", indent.colon))
-    return lines.replace("\n", indent.newline + _padding(indent.unit, column))
-
-
-def _padding(unit: str, column: int) -> str:
-    return ("\t" if unit.startswith("\t") else " ") * column
+    return lines.replace("\n", indent.newline + indent.unit[:1] * column)
 
 
 def scalar(value: str | float | bool | None, *, is_flow: bool = False) -> str:
