@@ -201,7 +201,8 @@ def parsed(content: bytes, path: Path) -> Table:
         try:
             table = tomllib.loads(content.decode("utf-8"))
         except tomllib.TOMLDecodeError as error:
-            advice = 'write texts in quotes: model = "gpt-5", and sections in brackets: [allow]'
+            advice = 'write texts in quotes: model = "gpt-5", and sections in brackets, such as '
+            advice += "[allow]"
             if "twice" in str(error):
                 advice = "write each section once, with all of its lines below it"
             raise UsageError(f"{path}: {error}", help=advice, code="W901") from error
