@@ -203,7 +203,7 @@ def test_what_is_in_a_file_decides_the_words(whorl: Whorl, project: Path) -> Non
         (f"whorl: 1\nsteps: {LIMITED}\n", "its limit of 1 iteration before it was done"),
     ):
         (project / "one.yaml").write_text(text)
-        assert "1s" not in whorl("run one.yaml").says(words).err
+        assert "1 iterations" not in whorl("run one.yaml").says(words).err
 
     assert "Expecting" not in whorl("file edit polish.yaml set report ask:=abc").err
     (project / "whorl.toml").write_text("[allow\ncommands = true\n")
