@@ -94,10 +94,3 @@ def test_a_text_that_the_model_refuses_for_its_length_has_no_verdict(
         "answer": "no verdict: its text of 100,000 characters is too long for one/m",
     }
     assert reply.usage.calls == 1
-
-
-@every_format
-def test_any_other_refusal_is_a_failure(form: Format) -> None:
-    refuse = answering({"error": {"message": "no such model"}}, status=404)
-
-    assert fault_of(form, refuse, REQUEST).code == "P127"

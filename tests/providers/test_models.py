@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from provider_server import (
     Seen,
-    answering,
     ask,
     completion,
     providers_for,
@@ -191,28 +190,6 @@ def test_a_near_model_is_suggested_if_a_model_does_not_exist(
 
     assert (near.code, str(near)) == ("P127", "no such model; did you mean 'gpt-5-mini'?")
     assert (far.code, str(far)) == ("P127", "no such model")
-
-
-@pytest.mark.parametrize(
-    ("said", "verdict"), [("**YES**", "met"), ("NO, not YES", "not_met"), ("Hm.", "ambiguous")]
-)
-def test_the_judge_asks_once(said: str, verdict: str) -> None:
-    extra = {"defaults": {"provider": "one", "model": "m", "judge_model": "one/wise"}}
-    request = Request("r", "l[1]/:judge", "judge", {"question": "PASS?", "text": "PASS"}, key="k")
-
-    async def main() -> Any:
-        async with (
-            serve(answering(completion(said))) as server,
-            providers_for(settings_for(server.url, extra)) as providers,
-        ):
-            kind = providers.kind("judge")
-            return await kind.perform(request, print), kind.estimate(request), server.seen
-
-    reply, estimate, (seen,) = asyncio.run(main())
-    assert (reply.value["verdict"], reply.value["answer"]) == (verdict, said)
-    assert (seen.json["model"], seen.json["temperature"]) == ("wise", 0)
-    assert [m["role"] for m in seen.json["messages"]] == ["system", "user", "user", "user"]
-    assert estimate.tokens < 400
 
 
 @pytest.mark.parametrize(

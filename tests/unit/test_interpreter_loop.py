@@ -69,14 +69,6 @@ def test_an_iteration_that_goes_on_early_is_measured() -> None:
     assert told == [(70.0, 2, 2)]
 
 
-def test_what_a_jump_cannot_measure_does_not_count_as_no_progress() -> None:
-    late = ir.Task(name="b", kind="ask", after=(ir.After("jump"),))
-    until = ir.AnyOf((score("b"), ir.Plateau(1)))
-    run = Run(loop(ASK, jump(ir.Continue, 2), late, until=until), values=[0, 1, 0, 0, 2, 0, 2]).go()
-
-    assert run.told("loop.finished", "iterations", "stopped_by") == [(4, "plateau")]
-
-
 @pytest.mark.parametrize("interrupts", [True, False])
 def test_a_loop_that_is_continued_has_its_time_anew(interrupts: bool) -> None:
     limits = {"time_s": 60.0, "interrupts": interrupts}

@@ -448,8 +448,9 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
             span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
             span = span or (f"at most {high:g}" if low is None else f"at least {low:g}")
             words = f"score {number:g} of iteration {frame['count']} is outside {span} and is not "
-            fields: Any = (machine.loop(key).words or {}).get("fields")
-            facts: Values = {"score": number, "low": low, "high": high, "fields": fields}
+            named: Any = machine.loop(key).words or {}
+            facts: Values = {"score": number, "low": low, "high": high}
+            facts["fields"] = named.get("fields")
             once = f"R115 {frame['address']}"
             machine.warn(frame["address"], "R115", f"{words}counted", once=once, facts=facts)
     leaf, score = next(iter(rules.scores.items()))
