@@ -36,22 +36,6 @@ def test_a_request_that_is_journaled_twice_counts_once() -> None:
     assert again.budget_usd == 2.0
 
 
-def test_a_loop_that_goes_on_has_the_limits_that_the_run_tells() -> None:
-    ended: tuple[tuple[str, dict[str, Json]], ...] = (
-        ("run.started", {"limits": {"cost_usd": 1.0}}),
-        ("loop.started", {"limits": {"iterations": 5}}),
-        ("iteration.started", {"number": 3}),
-        ("loop.finished", {"iterations": 3, "exit_reason": "budget"}),
-    )
-    asked: dict[str, Json] = {"at": "polish", "iterations": 3, "cost_usd": 0.5}
-    told: dict[str, Json] = {"limits": {"iterations": 6}, "run_limits": {"cost_usd": 1.5}}
-
-    row = row_of(*ended, ("run.continued", asked), ("loop.continued", told))
-
-    assert (row.shown.number, row.budget_usd, row.shown.exit_reason) == (3, 1.5, "")
-    assert [change.limit for change in row.loop_changes] == [5, None, 6]
-
-
 @pytest.mark.parametrize(
     ("events", "told"),
     [

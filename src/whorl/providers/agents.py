@@ -491,7 +491,19 @@ class Agent(OwnTask):
 def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invocation:
     """Reads a request. Raises ProviderError P113 for an invalid input."""
     inputs = Inputs("agent", request.inputs)
-    session, prompt = _conversation(request, inputs)
+    session = request.session or inputs.text("session")
+    prompt = clean(inputs.needed("prompt"))
+    if isinstance(request.repair, dict):
+        # The answer before did not fit.
+        repair = Inputs("agent", request.repair)
+        correction = conversation.correction_for([str(fault) for fault in repair.items("errors")])
+        if kept := repair.text("session"):
+            session, prompt = kept, correction
+        else:
+            answer = repair.text("answer")
+            prompt = f"{prompt}\n\nYour answer was:\n{answer}\n\n{correction}"
+    if session and not _SESSION.fullmatch(session):
+        inputs.refuse("session", f"is not the name of a session: {session!r:.80}")
     system = clean(inputs.text("system"))
     if len(system.encode()) > SYSTEM_BYTES_MAX or "\0" in system:
         inputs.refuse("system", f"must have no NUL and at most {SYSTEM_BYTES_MAX:,} bytes")
@@ -503,7 +515,7 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
     return Invocation(
         agent=name,
         settings=agents[name],
-        prompt=prompt,
+        prompt=clean(prompt),
         system=system,
         models=_names(inputs, "model", _MODEL),
         folder=inputs.text("folder"),
@@ -532,23 +544,6 @@ def _cost_limit(inputs: Inputs) -> float | None:
     if value is not None and not 0 < value < 1e6:
         inputs.refuse("max_cost_usd", f"must be a number of dollars above 0, not {value!r}")
     return value
-
-
-def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
-    """Returns the session and the prompt, with a correction if an answer did not fit."""
-    session = request.session or inputs.text("session")
-    prompt = clean(inputs.needed("prompt"))
-    if isinstance(request.repair, dict):
-        repair = Inputs("agent", request.repair)
-        correction = conversation.correction_for([str(fault) for fault in repair.items("errors")])
-        if kept := repair.text("session"):
-            session, prompt = kept, correction
-        else:
-            answer = repair.text("answer")
-            prompt = f"{prompt}\n\nYour answer was:\n{answer}\n\n{correction}"
-    if session and not _SESSION.fullmatch(session):
-        inputs.refuse("session", f"is not the name of a session:  {session!r:.80}")
-    return session, clean(prompt)
 
 
 async def _run(

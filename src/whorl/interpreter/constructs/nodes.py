@@ -127,15 +127,29 @@ class SignalBehaviour(Behaviour):
     """Stop, break and continue: they end the run, a loop, or its iteration."""
 
     def enter(self, machine: State, key: str) -> None:
-        node = machine.node(machine.frames[key])
-        if isinstance(node, Stop):
-            _stop(machine, key, node)
+        frame = machine.frames[key]
+        node = machine.node(frame)
+        if not isinstance(node, Stop):
+            around = frame["loop"]
+            while around is not None and machine.frames[around]["name"] != node.loop:
+                around = machine.frames[around]["loop"]
+            assert around is not None, f"no loop {node.loop!r} around (the checks refuse this)"
+            loop.interrupt(machine, around, breaks=isinstance(node, Break))
             return
-        around = machine.frames[key]["loop"]
-        while around is not None and machine.frames[around]["name"] != node.loop:
-            around = machine.frames[around]["loop"]
-        assert around is not None, f"no loop {node.loop!r} around (the checks refuse this)"
-        loop.interrupt(machine, around, breaks=isinstance(node, Break))
+        scope = machine.scope(frame)
+        message, code = (to_text(value_of(value, scope)) for value in (node.message, node.code))
+        output = value_of(node.output, scope) if node.output is not None else None
+        if node.status == "succeeded":
+            outcome = succeeded({"message": message} if output is None else {"output": output})
+        else:
+            message = message or f"stopped by {frame['name']!r}"
+            detail: Json = {"code": code} if code else {}
+            error = error_at(frame["address"], "R109", message, detail=detail)
+            outcome = failed(error, status=node.status)
+        if node.ends == "workflow":
+            run.end_around(machine, key, outcome)
+        else:
+            run.end_now(machine, outcome)
 
 
 def _decide(machine: State, key: str, approved: bool, feedback: Json, **edited: Json) -> None:
@@ -145,24 +159,6 @@ def _decide(machine: State, key: str, approved: bool, feedback: Json, **edited: 
         machine.fail(key, "R108", f"{frame['name']!r} was rejected: {why}")
         return
     machine.finish(key, succeeded({"approved": approved, "feedback": feedback or "", **edited}))
-
-
-def _stop(machine: State, key: str, node: Stop) -> None:
-    frame = machine.frames[key]
-    scope = machine.scope(frame)
-    message, code = (to_text(value_of(value, scope)) for value in (node.message, node.code))
-    output = value_of(node.output, scope) if node.output is not None else None
-    if node.status == "succeeded":
-        outcome = succeeded({"message": message} if output is None else {"output": output})
-    else:
-        message = message or f"stopped by {frame['name']!r}"
-        detail: Json = {"code": code} if code else {}
-        error = error_at(frame["address"], "R109", message, detail=detail)
-        outcome = failed(error, status=node.status)
-    if node.ends == "workflow":
-        run.end_around(machine, key, outcome)
-    else:
-        run.end_now(machine, outcome)
 
 
 def _due(node: Wait, scope: Scope, now: float) -> tuple[float, bool]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.frames import discard, is_cut
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Amounts, Error, LoopFrame, Values
+    from whorl.interpreter.frames import Amounts, Error, LoopFrame
     from whorl.interpreter.state import State
 
 # What the result of a loop is made from.
@@ -54,11 +54,6 @@ def went_past(frame: LoopFrame) -> bool:
     return "explored" in frame and frame["explored"] > frame["count"]
 
 
-def goes_past(frame: LoopFrame) -> bool:
-    """Checks whether exploring gives a loop more iterations, regardless of its own limit."""
-    return "explore" in frame and frame["count"] < frame["explore"]["most"]
-
-
 def is_done(frame: LoopFrame) -> bool:
     return has_ended(frame) and frame["count"] >= frame["explore"]["most"]
 
@@ -72,7 +67,12 @@ def keep_end(machine: State, key: str, reason: str, by: str = "") -> None:
     values: dict[str, Any] = {name: frame.get(name) for name in _RESULT if name in frame}
     fields = {n: deepcopy(v) if n in _CHANGING else v for n, v in values.items()}
     fields["usage"] = own_usage(frame)
-    variables = {name: deepcopy(value) for name, value in _variables(machine, frame).items()}
+    # The variables of the workflow around the loop, and a dialect's records of its steps.
+    names = [name for name, _ in machine.plan.owners[frame["node"]].variables]
+    if recorder := machine.plan.recorder(frame["node"]):
+        names += [recorder.table, recorder.variables]
+    around = machine.root_values(frame["scope"])
+    variables = {name: deepcopy(around[name]) for name in names if name in around}
     explore["own"] = {"reason": reason, "by": by, "fields": fields, "variables": variables}
 
 
@@ -110,20 +110,3 @@ def own_usage(frame: LoopFrame, extra: Amounts | None = None) -> Amounts:
     extra = frame["explore"]["extra"] if extra is None else extra
     left = {name: used - extra.get(name, 0) for name, used in frame["usage"].items()}
     return {name: round(amount, 12) for name, amount in left.items() if amount > 1e-12}
-
-
-def count_extra(frame: LoopFrame) -> None:
-    """Counts what judges used that were asked beside the rule, to keep it out of its usage."""
-    before, extra = frame.pop("rest_from"), frame["explore"]["extra"]
-    for name, used in frame["usage"].items():
-        extra[name] = extra.get(name, 0) + used - before.get(name, 0)
-
-
-def _variables(machine: State, frame: LoopFrame) -> Values:
-    """Returns the variables of the workflow around a loop, and a dialect's records of its steps."""
-    owner = machine.plan.owners[frame["node"]]
-    names = [name for name, _ in owner.variables]
-    if recorder := machine.plan.recorder(frame["node"]):
-        names += [recorder.table, recorder.variables]
-    values = machine.root_values(frame["scope"])
-    return {name: values[name] for name in names if name in values}

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl.interpreter.constructs.block import results
-from whorl.interpreter.constructs.loops import exploring, loop_results
+from whorl.interpreter.constructs.loops import loop_results
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import attempted, inner
 from whorl.interpreter.frames import HIDDEN, children_of, discard, is_failure
@@ -188,7 +188,10 @@ def _ask_rest(machine: State, key: str) -> bool:
             ask_judge(machine, key)
             return True
     if "rest" in frame:
-        exploring.count_extra(frame)
+        # What these judges used is no part of the usage of the loop.
+        before, extra = frame.pop("rest_from"), frame["explore"]["extra"]
+        for name, used in frame["usage"].items():
+            extra[name] = extra.get(name, 0) + used - before.get(name, 0)
         del frame["rest"]
     return False
 

@@ -208,7 +208,8 @@ def go_on(machine: State, key: str) -> None:
         return
     seconds = 0.0
     stopped = loop_limits.before_iteration(machine, key)
-    if stopped is not None and stopped.reason == "max_iterations" and exploring.goes_past(frame):
+    most = frame["explore"]["most"] if "explore" in frame else 0
+    if stopped is not None and stopped.reason == "max_iterations" and frame["count"] < most:
         stopped = None
     if loop.delay is not None and stopped is None:
         try:

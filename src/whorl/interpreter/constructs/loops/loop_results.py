@@ -81,8 +81,16 @@ def record_success(machine: State, key: str, results: Values) -> None:
                 words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
                 words += "iterations, the most that are kept"
                 machine.warn(frame["address"], "R105", words, facts={"history": len(history)})
-    if loop.collect:
-        _collect(frame, loop, machine.scope_at(frame["inner"]))
+    scope, collected = machine.scope_at(frame["inner"]), frame.get("collected", {})
+    for collect in loop.collect:
+        frame["collected"] = collected
+        if collect.take == "best" or (collect.take == "first" and collect.name in collected):
+            continue
+        value = value_of(collect.value, scope)
+        if collect.take == "all":
+            collected.setdefault(collect.name, []).append(value)
+        else:
+            collected[collect.name] = value
 
 
 def keep_best(machine: State, key: str, *, approved: bool = False) -> bool:
@@ -163,18 +171,6 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
     machine.note("iteration.finished", iteration["address"], body)
     if machine.observer is not None:
         machine.observer.closed(machine, key, body)
-
-
-def _collect(frame: LoopFrame, loop: Loop, scope: Scope) -> None:
-    collected = frame.setdefault("collected", {})
-    for collect in loop.collect:
-        if collect.take == "best" or (collect.take == "first" and collect.name in collected):
-            continue
-        value = value_of(collect.value, scope)
-        if collect.take == "all":
-            collected.setdefault(collect.name, []).append(value)
-        else:
-            collected[collect.name] = value
 
 
 def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
