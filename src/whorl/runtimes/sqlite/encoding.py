@@ -117,7 +117,7 @@ def decode(
     name = KIND_NAMES.get(kind)
     if name is None:
         words = f"this version of Whorl does not know the event kind number {kind!r}"
-        raise Unreadable(words, "R901")
+        raise Unreadable(words, "R901" if isinstance(kind, int) else "R906")
     value: Any = from_text(inflate(body))
     try:
         for path, number in json.loads(large) if large is not None else ():
