@@ -148,7 +148,7 @@ def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
 NEVER = """
 whorl: 1
 steps:
-  loop:
+  work:
     repeat:
       at_most: 2
       on_failure: continue
