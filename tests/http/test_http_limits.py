@@ -134,7 +134,7 @@ def test_what_is_no_http_is_refused_in_the_usual_shape(shared: Client, sent: byt
     assert first.startswith((b"HTTP/1.1 400", b"HTTP/1.1 421"))
     assert b"content-type: application/json" in headers.lower()
     assert b"connection: close" in headers.lower()
-    assert json.loads(body)["error"]["code"] in ("W900", "W904")
+    assert json.loads(body)["error"]["code"] in ("W900", "W910")
 
 
 def test_a_request_that_does_not_arrive_is_given_up(
