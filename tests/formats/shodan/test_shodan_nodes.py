@@ -104,7 +104,7 @@ def test_nothing_outside_of_the_project_is_opened(project: Path, fields: str, me
     with pytest.raises(InvalidWorkflow) as caught:
         read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
 
-    assert ("W016", True) in [(d.code, message in d.message) for d in caught.value.diagnostics]
+    assert ("W027", True) in [(d.code, message in d.message) for d in caught.value.diagnostics]
 
 
 FUNCTION = """  - {id: first, data: {nodeType: shell, script: touch began}}
