@@ -145,12 +145,7 @@ def _write_for_models(app: Sphinx, fault: Exception | None) -> None:
     """`llms.txt`, and the Markdown of each page beside it."""
     if fault is not None or app.builder.format != "html":
         return
-    lines = [
-        "# Whorl",
-        "",
-        "> A workflow engine that runs AI loops until the result is right.",
-        "",
-    ]
+    lines = ["# Whorl", "", "> A workflow engine that runs AI loops until the result is right.", ""]
     for page in sorted(app.env.found_docs):
         text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
         copy = Path(app.outdir) / f"{page}.md"

@@ -89,10 +89,10 @@ def run_command(
     if as_json:
         print_json(found.document())
     else:
-        _print_report(words.report_lines(done.report, file, pasted, done.commands), done.paused)
-    if done.paused:
-        say(done.paused, f"next: {done.commands.run}{' --json' if as_json else ''}")
-    return PAUSED if done.paused else 0
+        _print_report(words.report_lines(found, file, pasted, commands), paused)
+    if paused:
+        say(paused, f"next: {commands.run}{' --json' if as_json else ''}")
+    return PAUSED if paused else 0
 
 
 @experiment.command()

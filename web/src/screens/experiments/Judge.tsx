@@ -92,7 +92,7 @@ function Reliability({ detail: { name, file }, of, against }: { detail: Experime
             <th scope="row">label: yes</th>
             <td>{allYes - wrongNo}</td>
             <td>
-              {wrongNo} <span className="faint">goes round for nothing</span>
+              {wrongNo} <span className="faint">runs an extra iteration</span>
             </td>
           </tr>
           <tr>
