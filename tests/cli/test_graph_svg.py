@@ -126,13 +126,12 @@ def test_a_long_arrow_passes_beside_the_boxes_between() -> None:
     assert [len(row) for row in rows] == [1, 1, 1]
 
 
-def test_graph_writes_a_file_and_overwrites_it_on_request(whorl: Whorl, project: Path) -> None:
+def test_graph_writes_a_file(whorl: Whorl, project: Path) -> None:
     assert drawing(whorl("file graph polish.yaml --svg").out).tag == f"{SPACE}svg"
     write = "file graph polish.yaml --svg -o polish.svg"
     assert whorl(write).ends(0, "wrote polish.svg").out == ""
     assert "polish" in words(drawing((project / "polish.svg").read_text()))
-    whorl(write).ends(2, "--force")
-    whorl(f"{write} --force").ends(0)
+    whorl(write).ends(0)
     whorl("file graph polish.yaml --svg -o made/polish.svg").ends(0)
     whorl("file graph polish.yaml -o ./polish.yaml").ends(2)
     assert (project / "polish.yaml").read_text().startswith("\nwhorl: 1")

@@ -89,7 +89,7 @@ def test_the_advised_budget_goes_on_to_the_end(billed: Billed, tokens: int, text
     while (done := whorl("experiment", "run", FILE, "--budget", str(budget))).exit_code == 5:
         assert billed.billed_usd <= budget + 1e-9
         told.append(done.stderr.rpartition("--budget +")[2].strip())
-        assert f"${billed.billed_usd:.2f} of ${budget:.2f} spent; go on" in done.stderr
+        assert f"${billed.billed_usd:.2f} of ${budget:.2f} spent\nnext: " in done.stderr
         # It is more each time, and what was paid for is not asked for once more.
         assert float(told[-1]) > budget
         budget = float(told[-1])
@@ -144,6 +144,26 @@ def runs_to_the_end(words: list[str]) -> bool:
         assert done.exit_code == 5
         words = advised(done.stderr)
     return False
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "own", "budget"),
+    [(ALONE, 3_000, "", "1"), (JUDGED, 9_000, "budget: 1\n", "0.4")],
+)
+def test_a_report_names_a_budget_that_goes_on(
+    billed: Billed, text: str, tokens: int, own: str, budget: str
+) -> None:
+    billed.tokens = tokens
+    served(billed, text + own, cases=3)
+    paused = whorl("experiment", "run", FILE, *(("--budget", budget) if budget else ()))
+
+    told = whorl("experiment", "report", FILE).stderr
+
+    assert paused.exit_code == 5
+    assert "next: " in told
+    # Without one the command would spend as much as it takes.
+    assert own or "--budget" in advised(told)
+    assert runs_to_the_end(advised(told))
 
 
 def test_a_budget_that_is_smaller_than_that_of_the_file_needs_no_other_one(billed: Billed) -> None:

@@ -98,14 +98,15 @@ def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more() ->
 
     paused = whorl("experiment", "run", FILE, "--budget", f"{each:.9f}", "--json")
     found = json.loads(paused.stdout)
-    told = whorl("experiment", "report", FILE).stdout
+    done = whorl("experiment", "report", FILE)
+    told = done.stdout
     # Until all are graded, it is not done.
     before = state()
     last = run_json("experiment", "run", FILE)
 
     assert (before, state()) == ("open", "done")
     assert "; no result yet" in told
-    assert "next: whorl --config whorl.toml experiment run" in told
+    assert "next: whorl --config whorl.toml experiment run" in done.stderr
     assert paused.exit_code == 5
     assert 0 < found["spent_usd"] <= each
     assert found["notes"] == ["no grade by 'good' yet: 1 of 1 result"]
@@ -118,7 +119,7 @@ def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more() ->
 
 def foretold(*words: str) -> dict[str, float]:
     """What a command says before it starts: trials to run, results to grade, calls and dollars."""
-    first = whorl(*words).stderr.splitlines()[0]
+    first = " ".join(whorl(*words).stderr.splitlines()[:2])
     asked = {
         "trials": r"([\d,]+) trials?",
         "to run": r"([\d,]+) to run",

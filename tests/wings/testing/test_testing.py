@@ -57,7 +57,7 @@ def test_a_sequence_answers_one_call_after_the_other(place: Path) -> None:
     with pytest.raises(package.UsageError, match="'write' means 0 loops"):
         outcome.loop("write")
     assert len(outcome.calls()) == 4
-    assert "polish  2 iterations of at most 3" in outcome.why()
+    assert "polish stopped after 2 of 3 iterations" in outcome.why()
 
 
 def test_the_key_that_says_most_counts(place: Path) -> None:
@@ -304,5 +304,5 @@ def test_a_test_that_fails_shows_why_its_loops_ended(pytester: pytest.Pytester) 
     done = pytester.runpytest()
 
     assert done.parseoutcomes() == {"failed": 2, "passed": 1}
-    done.stdout.fnmatch_lines(["*why the loops ended*", "go  2 iterations of at most 2*"])
+    done.stdout.fnmatch_lines(["*why the loops ended*", "go stopped after 2 of 2 iterations*"])
     done.stdout.fnmatch_lines(["*the only answer of the mock 'say' is used up*"])

@@ -147,7 +147,9 @@ def _serve(
     async def work() -> None:
         async with serving(project, place, drain_s) as (server, address):
             link = f"{address}/#token={place.token}" + (f"&next=/{page}" if page else "")
-            echo(f"{link if shown else address}  (Ctrl-C stops it)")
+            # A program reads the line as it is.
+            stops = "  (Ctrl-C stops it)" if sys.stdout.isatty() else ""
+            echo(f"{link if shown else address}{stops}")
             sys.stdout.flush()
             new = ", with a new store" * server.has_new_store
             say(f"serving {safe(str(project.root))}{new}")
