@@ -349,6 +349,14 @@ def whole(value: Value, operation: str, argument: str) -> int:
     raise EvaluationError(f"{operation} needs a whole number as {argument!r}, not {kind_of(value)}")
 
 
+def positive(value: Value, operation: str, argument: str) -> int:
+    """Return a whole number above 0."""
+    number = whole(value, operation, argument)
+    if number < 1:
+        raise EvaluationError(f"{operation} needs a number above 0 as {argument!r}, not {number}")
+    return number
+
+
 def number(value: Value, operation: str) -> int | float:
     if isinstance(value, int | float):
         return value

@@ -164,7 +164,8 @@ FILTERS = (
     *("people | unique(attribute='team') | length == 2", "text | upper == 'HELLO BIG WORLD'"),
     *("missing | upper == ''", "'a b/ä' | urlencode == 'a%20b/%C3%A4'"),
     "{'q': 'a b', 'n': 1} | urlencode == 'q=a+b&n=1'",
-    "text | wordcount == 3",
+    *("text | wordcount == 3", "text | wordwrap(9) == 'Hello big\\nWorld'"),
+    "text | wordwrap(9, wrapstring=' / ') == 'Hello big / World'",
 )
 CALL_FAULTS = (
     *("numbers.upper()", "missing.upper()", "(1).upper()", "text.index('z')", "numbers.index(9)"),

@@ -110,6 +110,7 @@ FORMS = {
         ($text) | replace('e', 'E', «0;1;2»)
         ($text) | truncate(«5;10;8, true;9, false, '~';6, true, '', 0»)
         ($text) | indent(«2;4, true;3, true, true;'> '»)
+        ($text) | wordwrap(«8;12;5, false;6, true, '|'»)
         ($text) | «escape;e;urlencode» | join
         $texts | join('«, ;;|»')
         $numbers | join('«, ;;+»')

@@ -123,7 +123,7 @@ def test_a_text_of_any_size_can_be_made_less_of(source: str, expected: object, s
 
 
 @pytest.mark.parametrize(
-    "made", ["~ '!'", "| upper", "| list", "| indent", ".split()", ".splitlines()"]
+    "made", ["~ '!'", "| upper", "| list", "| indent", "| wordwrap(9)", ".split()", ".splitlines()"]
 )
 def test_what_is_made_of_a_long_text_is_limited(made: str) -> None:
     scope = MappingScope({"text": "ab\n" * 500_000})

@@ -7,7 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import Family, FunctionEntry, Run, number, text, whole
+from whorl.language.calls import Family, FunctionEntry, Run, number, positive, text, whole
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.operators import fill_percent
 from whorl.language.values import well_formed
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _WORD_START = re.compile(r"([-\s({\[<]+)")
 _WORD = re.compile(r"\w+")
+_STRETCH = re.compile(r"\s+|\S+")
 # A line that begins or ends a block of code in Markdown; only one that begins it names a language.
 _FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^`\n]*+$")
 _FEW_CHARS = 64
@@ -103,6 +104,38 @@ def wordcount(run: Run, value: Value) -> int:
     subject = run.text(value)
     run.spend(len(subject) >> 8)
     return sum(1 for _ in _WORD.finditer(subject))
+
+
+def wordwrap(  # noqa: PLR0917
+    run: Run,
+    value: Value,
+    width: Value,
+    break_long_words: Value,
+    wrapstring: Value,
+    break_on_hyphens: Value,
+) -> str:
+    """Lines broken at a width."""
+    import textwrap
+
+    subject, size = run.text(value), positive(width, "wordwrap", "width")
+    run.limit_text(len(subject), "wordwrap")
+    mark = "\n" if wrapstring is None else run.text(wrapstring)
+    longest = max((each.end() - each.start() for each in _STRETCH.finditer(subject)), default=0)
+    # textwrap copies the rest of a long word or gap for each line that it cuts from it.
+    run.spend((len(subject) >> 1) + (longest * longest // size >> 16))
+    run.check_text(len(subject) * (1 + len(mark)) if size < len(mark) else len(subject), "wordwrap")
+    wrapper = textwrap.TextWrapper(
+        size,
+        expand_tabs=False,
+        replace_whitespace=False,
+        break_long_words=bool(break_long_words),
+        break_on_hyphens=bool(break_on_hyphens),
+    )
+    lines: list[str] = []
+    for line in subject.splitlines():
+        lines.append(mark.join(wrapper.wrap(line)))
+    run.check_text(sum(map(len, lines)) + len(mark) * len(lines), "wordwrap")
+    return mark.join(lines)
 
 
 def escape(run: Run, value: Value) -> str:
@@ -230,6 +263,10 @@ TEXT: tuple[FunctionEntry, ...] = (
     _text("indent(width=4, first=false, blank=false)", indent),
     _text("truncate(length=255, killwords=false, end='...', leeway=5)", truncate),
     _text("wordcount", wordcount, "how many words the text has"),
+    _text(
+        "wordwrap(width=79, break_long_words=true, wrapstring=none, break_on_hyphens=true)",
+        wordwrap,
+    ),
     _text("escape", escape, "the characters & < > ' \" as HTML entities"),
     _text("e", escape, "the same as escape"),
     _text("format(*values)", format_values, "the text with its `%s` placeholders filled in"),
