@@ -29,6 +29,7 @@ from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.journal import iterations_in
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
 from whorl.services.inspecting.places import is_like, results_of, unknown_place
 from whorl.services.records import RunRecords, document_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.interfaces.progress import Step
+    from whorl.language import Json
     from whorl.runtimes.journal.journal import Entry, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 # Of each result, so many lines among others.
 _RESULT_LINES, _OUTPUT_LINES = 24, 200
 _REQUESTS_MAX = 20
+_ANSWERS_MAX = 1_000
 # Of more loops than this each is one line; its address shows its iterations.
 _TABLES_MAX = 20
 
@@ -225,6 +228,12 @@ def _document(records: RunRecords, address: str, found: object) -> dict[str, obj
         events = [event_json(run, entry) for entry in entries]
         return {"run": run, "address": address, "entries": events}
     row = store.run(run)
+    # What each finished task gave; of a long run the latest.
+    answers: dict[str, Json] = {}
+    for entry in store.read_back(run, frozenset({"task.finished"})):
+        answers.setdefault(entry.event.address, shown(entry.event).get("value"))
+        if len(answers) == _ANSWERS_MAX:
+            break
     return {
         **with_help(results.full_result(store, run)),
         "workflow": row.name,
@@ -234,6 +243,7 @@ def _document(records: RunRecords, address: str, found: object) -> dict[str, obj
         "input": _given(store, run),
         "started_at": row.created_at,
         "updated_at": row.updated_at,
+        "answers": dict(reversed(answers.items())),
     }
 
 
