@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.runtime import Runtime
 
 POLL_S = 0.04
+IDLE_S = 1.0
 INTERRUPTED_EVERY_S = 2.0
 LISTENERS_MAX = 256
 _DELTA_MAX = 64_000
@@ -105,6 +106,7 @@ class StreamWatcher:
         self._tails: dict[RunId, RunTail] = {}
         self._spoken: dict[RunId, dict[str, Delta]] = {}
         self._count = 0
+        self._called = asyncio.Event()
         self._is_over = False
         self.metrics = Metrics()
         # Of the runs that are counted.
@@ -173,6 +175,7 @@ class StreamWatcher:
         spoken = {} if run is None else self._spoken.setdefault(run, {})
         listener = Listener(self._is_over, spoken=spoken)
         self._count += 1
+        self._called.set()
         group = self._of_all if run is None else self._of_runs.setdefault(run, [])
         group.append(listener)
         try:
@@ -203,7 +206,7 @@ class StreamWatcher:
         known_interrupted = await asyncio.to_thread(_interrupted, store)
         looked = time.monotonic()
         while True:
-            await asyncio.sleep(POLL_S)
+            await self._pause()
             try:
                 now = store.version()
                 if now != version:
@@ -223,6 +226,16 @@ class StreamWatcher:
             except StoreError as fault:
                 log.warning("the store cannot be read: %s", safe(str(fault)))
                 await asyncio.sleep(INTERRUPTED_EVERY_S)
+
+    async def _pause(self) -> None:
+        """Waits until the next look; without a listener, until one comes or a second is over."""
+        if self._count:
+            await asyncio.sleep(POLL_S)
+            return
+        self._called.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_S):
+                await self._called.wait()
 
 
 def _interrupted(store: SqliteStore) -> set[tuple[RunId, int]]:
