@@ -268,7 +268,7 @@ def judged(votes: int, at_most: int = 4) -> Workflow:
 SEEN = {"write": "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% endif %}"}
 AHEAD = {**SEEN, "check": "before"}
 CALLS = {"iterations": 4, "calls": 5}
-LIMITED = "are told their limit, so another at_most would have changed them"
+LIMITED = "read the loop's limit, so another at_most would have changed them"
 ASKED = ["iteration >= 1", JUDGE]
 # What was recorded, a rule that it does not answer, and one that it does; a code, and why.
 ROWS = {

@@ -55,8 +55,8 @@ GROUPS: CommandTable = {
         "pause": ("runs:pause", "Pause a run."),
         "cancel": ("runs:cancel", "Cancel a run."),
         "stop": ("runs:stop", "End a loop after the iteration that is running."),
-        "approve": ("runs:approve", "Say yes to what a run asks."),
-        "reject": ("runs:reject", "Say no to what a run asks."),
+        "approve": ("runs:approve", "Approve what a run asks."),
+        "reject": ("runs:reject", "Reject what a run asks."),
         "cost": ("runs:cost", "Show what runs cost."),
         "rm": ("runs:rm", "Delete runs that have ended."),
     },
@@ -64,7 +64,7 @@ GROUPS: CommandTable = {
         "graph": ("file:graph", "Draw a workflow as text, SVG or a Mermaid diagram."),
         "convert": ("file:convert", "Write a workflow file in the native format."),
         "import": ("file:import_command", "Write the workflows of another program as files."),
-        "lint": ("file:lint", "Say what another system would refuse in a file."),
+        "lint": ("file:lint", "Check a file against its original system's rules."),
         "schema": ("file:schema", "Print the JSON Schema of native files, for editors."),
     },
     "server": {
@@ -75,13 +75,13 @@ GROUPS: CommandTable = {
     "project": {
         "trust": ("project:trust", "Show what a folder's whorl.toml permits; trust it."),
         "doctor": ("project:doctor", "Check the installation, settings and providers."),
-        "tools": ("project:tools", "Show what MCP tools say; accept what changed."),
+        "tools": ("project:tools", "Review and accept changed tool descriptions."),
         "memory": ("project:memory", "List or delete what loops remember across runs."),
         "backup": ("project:backup", "Copy the store to a file while it is in use."),
-        "restore": ("project:restore", "Put a backup in the place of the store."),
+        "restore": ("project:restore", "Replace the store with a backup."),
         "prune": ("project:prune", "Delete old runs."),
-        "adopt": ("project:adopt", "Copy the runs of a store that you have not made."),
-        "completion": ("help:completion", "Print what makes a shell complete commands."),
+        "adopt": ("project:adopt", "Copy the runs of somebody else's store."),
+        "completion": ("help:completion", "Print the completion script of a shell."),
     },
 }
 

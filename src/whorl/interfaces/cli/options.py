@@ -76,7 +76,7 @@ place_option = click.argument("run", metavar="[RUN[/ADDRESS]]", default="last")
 run_option = click.argument("run", metavar="[RUN]", default="last")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 workflow_option = click.option(
-    "--workflow", default="", metavar="NAME", help="Which one, where a file has several workflows."
+    "--workflow", default="", metavar="NAME", help="Which workflow, if the file has several."
 )
 
 

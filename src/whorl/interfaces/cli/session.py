@@ -106,7 +106,7 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option("--events", is_flag=True,
                   help="Print the journal's events, one JSON object a line.")  # fmt: skip
     @click.option("--events-as", type=click.Choice(["journal", "dialect"]), metavar="FORM",
-                  help="The same in the words of the file's own format: dialect.")  # fmt: skip
+                  help="Events with the names of the file's format.")  # fmt: skip
     @click.option("--verbose", "-v", is_flag=True, help="Show every step, not only iterations.")
     @click.option("--quiet", "-q", is_flag=True, help="Print the result alone, and errors.")
     @click.option("--strict", is_flag=True,

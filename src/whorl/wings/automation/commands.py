@@ -47,9 +47,7 @@ def schedule() -> None:
 @schedule.command(name="add")
 @click.argument("file", metavar="FILE")
 @click.argument("text", metavar="[TEXT]", required=False)
-@click.option(
-    "--cron", metavar="EXPR", help="When, as a cron expression: minute hour day month weekday."
-)
+@click.option("--cron", metavar="EXPR", help="A cron expression: minute hour day month weekday.")
 @click.option("--every", metavar="TIME", help="The interval between starts, such as 15m.")
 @click.option("--zone", metavar="ZONE", help="The time zone of --cron. [default: UTC]")
 @click.option("--overlap", type=click.Choice(["skip", "queue", "parallel"]), default="skip",
@@ -278,7 +276,7 @@ def hook_ls(project: Project, *, as_json: bool) -> None:
 @hook.command(name="rotate")
 @click.argument("name", metavar="NAME")
 @click.option("--keep", default="24h", show_default=True, metavar="TIME",
-              help="How long the old secret counts beside the new one.")  # fmt: skip
+              help="How long the old secret stays valid, such as 1h.")  # fmt: skip
 @json_option
 @located
 def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> None:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--queue", default="", metavar="NAME", help="The queue of the calls to make.")
-@click.option("--calls-only", is_flag=True, help="Make calls, and drive no runs.")
-@click.option("--setup", is_flag=True, help="Add the search attributes of runs, and end.")
+@click.option("--calls-only", is_flag=True, help="Make calls only; other workers drive the runs.")
+@click.option("--setup", is_flag=True, help="Add Whorl's search attributes to Temporal, then exit.")
 @partial(located, drives=True)
 def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> None:
     """Run a cluster worker, with the providers and permissions of this project.

@@ -58,7 +58,7 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--case", metavar="NAME", help="For add, move: which branch of the holder.")
 @click.option("--after", metavar="STEP", help="For add, move: after which step.")
 @click.option("--first", is_flag=True, help="For add, move: before all others.")
-@click.option("--name", metavar="NAME", help="For add, wrap, connect: what it is called.")
+@click.option("--name", metavar="NAME", help="For add, wrap, connect: the new name.")
 @click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
               "For connect: order, data or feedback.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="For rename: the port of the step that gets the name, "
@@ -70,7 +70,7 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--keep", is_flag=True, help="For remove: keep what the step holds.")
 @click.option("--bridge", is_flag=True, help="For remove: connect the steps before and after it.")
 @click.option("--readers", type=click.Choice(["rewire", "leave"]), default="rewire",
-              show_default=True, help="What happens to the readers of a step.")  # fmt: skip
+              show_default=True, help="What to do with steps that read this one.")  # fmt: skip
 @click.option("--diff", "only_shows", is_flag=True, help="Show the change, and write nothing.")
 @json_option
 @located
@@ -329,7 +329,7 @@ _ITERATION = re.compile(r"(?P<run>[^/]+)/(?P<loop>.+)\[(?P<number>[0-9]{1,9})\]"
               help="The result of a step that is not run; also STEP:=JSON.")  # fmt: skip
 @options.budget_option("The most that it may spend.")
 @options.step_options
-@click.option("--yes", "may", is_flag=True, help="Let it run commands, call and write.")
+@click.option("--yes", "may", is_flag=True, help="Allow commands, requests and written files.")
 @show_options
 @partial(located, drives=True)
 def try_command(

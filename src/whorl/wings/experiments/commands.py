@@ -62,14 +62,14 @@ def experiment() -> None:
 
 file_argument = click.argument("file", metavar="FILE")
 budget_option = click.option(
-    "--budget", default="", metavar="DOLLARS", help="Instead of the file's; +5 adds to it."
+    "--budget", default="", metavar="DOLLARS", help="Budget instead of the file's; +5 adds to it."
 )
 
 
 @experiment.command(name="run")
 @file_argument
 @budget_option
-@click.option("--fresh", is_flag=True, help="Run everything again, also what is done.")
+@click.option("--fresh", is_flag=True, help="Run everything again, including finished trials.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @json_option
 @partial(located, drives=True)
@@ -131,7 +131,7 @@ def report(project: Project, *, file: str, variant: str, as_json: bool, **option
 
 @experiment.command()
 @file_argument
-@click.option("--variant", default="", metavar="NAME", help="What is judged; default: base.")
+@click.option("--variant", default="", metavar="NAME", help="The variant to judge. [default: base]")
 @click.option("--against", default="", metavar="VARIANT|FILE",
               help="A variant, another experiment, or a saved report.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Also fail if it is undecided.")
@@ -490,16 +490,16 @@ def _to_save(file: str, save: str) -> str:
 @experiment.command(name="what-if")
 @click.argument("what", metavar="[RUN|FILE]", nargs=-1)
 @click.option("--workflow", default="", metavar="NAME", help="All runs of one version of it.")
-@click.option("--version", default="", metavar="HASH", help="Which one; default: the newest.")
+@click.option("--version", default="", metavar="HASH", help="Which run. [default: the newest]")
 @click.option("--at", default="", metavar="LOOP", help="Which loop. [default: the first]")
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--until", default="", metavar="CONDITION", help="An expression, or YAML.")
-@click.option("--at-most", type=click.IntRange(1), metavar="N", help="How many iterations.")
+@click.option("--at-most", type=click.IntRange(1), metavar="N", help="The number of iterations.")
 @click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip
 @click.option("--svg", metavar="FILE", help="Draw grade against cost.")
-@click.option("--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV.")
+@click.option("--csv", "as_csv", is_flag=True, help="CSV with a row for each rule, or run.")
 @json_option
 @partial(located, drives=True)
 @output_option(csv="as_csv", json="as_json", svg="svg")
@@ -602,7 +602,7 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
               help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
 @click.option("--variant", default="", metavar="NAME",
               help="Default: the baseline for a loop, all for a grader.")  # fmt: skip
-@click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
+@click.option("--csv", "as_csv", is_flag=True, help="CSV of the results on which they differ.")
 @json_option
 @partial(located, drives=True)
 @output_option(csv="as_csv", json="as_json")

@@ -64,7 +64,7 @@ _LISTED_MAX = 20
 @click.argument("files", metavar="[PATH]...", nargs=-1)
 @click.option("--coverage", is_flag=True, help="List the steps that no test reaches.")
 @click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
-              help="Fail where fewer steps are reached.")  # fmt: skip
+              help="Fail if the tests reach fewer steps than this.")  # fmt: skip
 @click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
 @click.option("--recording", metavar="PATH", help="Replay a saved recording instead of a run.")
 @click.option("--save", metavar="PATH",
@@ -100,11 +100,10 @@ def test(
       whorl test polish.yaml --save polish.test.yaml
       whorl test polish.yaml --recording tests/polish.json
 
-    A test gives mocks by the names of steps, and says what it expects; time jumps. Nothing is sent.
-    Any run is a recording, too: without tests, or with --run or --recording, FILE is run against
-    the replies of a run. A call that is asked something new is shown with both versions; a call
-    that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
-    holds no secrets: `***` stands for each, unless -i gives it again.
+    A test has mocks by step names and what it expects. Nothing is sent, and no test waits.
+    Without tests, or with --run or --recording, FILE is run against the recorded replies of a run.
+    A changed question is shown in both versions; a call that was not recorded is a miss.
+    A recording has `***` in place of each secret; -i gives a secret again.
     """
     if run is not None and recording is not None:
         raise UsageError("--run and --recording exclude each other", help="leave one of them out")

@@ -118,8 +118,12 @@ def print_list(
 
 def deleting(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options of commands that delete runs."""
-    command = click.option("--yes", "-y", is_flag=True, help="Do not ask first.")(command)
-    return click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")(command)
+    command = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")(
+        command
+    )
+    return click.option(
+        "--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing."
+    )(command)
 
 
 def delete_runs(

@@ -317,16 +317,16 @@ def import_command(
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--target", metavar="SYSTEM",
-              help="For whom. [default: the first that its format names]")  # fmt: skip
+              help="The original system. [default: by the format]")  # fmt: skip
 @workflow_option
 @with_json
 def lint(project: Project, *, file: str, target: str | None, workflow: str, as_json: bool) -> int:
-    """Say what in FILE another system would refuse, or do otherwise.
+    """Check FILE against the rules of its original system.
 
     \b
       whorl file lint workflow.json
 
-    The exit code is 2 when something would not deploy.
+    The exit code is 2 if the original system would refuse the file.
     """
     file = project.locate(file)
     try:
@@ -367,7 +367,7 @@ def convert(project: Project, *, file: str, workflow: str) -> None:
     \b
       whorl file convert flow.json -o flow.yaml
 
-    It is the same workflow, with the workflows that FILE calls; no file is overwritten.
+    The result includes the workflows that FILE calls. No file is overwritten.
     """
     from whorl.dialects.native import writing
 
@@ -420,9 +420,11 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
 
 
 @click.command()
-@click.option("--tests", "kind", flag_value="tests", help="Of test files instead.")
-@click.option("--experiment", "kind", flag_value="experiment", help="Of experiment files instead.")
-@click.option("--config", "kind", flag_value="config", help="Of whorl.toml instead.")
+@click.option("--tests", "kind", flag_value="tests", help="The schema of test files.")
+@click.option(
+    "--experiment", "kind", flag_value="experiment", help="The schema of experiment files."
+)
+@click.option("--config", "kind", flag_value="config", help="The schema of whorl.toml.")
 @output_option(json="")
 def schema(*, kind: str | None) -> None:
     """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.

@@ -58,12 +58,12 @@ _EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "pr
               help="Sort by this, the largest first.")  # fmt: skip
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
               help="Only runs with this label, those of experiments too. Repeatable.")  # fmt: skip
-@click.option("--all", "shows_all", is_flag=True, help="Also the runs of experiments, and tries.")
+@click.option("--all", "shows_all", is_flag=True, help="Include runs of experiments, and tries.")
 @click.option("--reverse", "is_reversed", is_flag=True, help="In reverse order.")
 @click.option("--columns", default="", metavar="NAMES",
               help=f"Which columns: {', '.join(_NAMES)}.")  # fmt: skip
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True,
-              help="How many.")  # fmt: skip
+              help="The number of rows.")  # fmt: skip
 @with_json
 def ls(
     project: Project,

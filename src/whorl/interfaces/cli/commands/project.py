@@ -57,7 +57,7 @@ FINISHED = ("succeeded", "failed", "cancelled")
 @click.command()
 @click.argument("path", metavar="[PATH]", required=False)
 @click.option("--list", "lists", is_flag=True, help="List what is trusted.")
-@click.option("--remove", "removes", is_flag=True, help="Trust PATH no longer.")
+@click.option("--remove", "removes", is_flag=True, help="Stop trusting PATH.")
 @click.option("--yes", "-y", is_flag=True, help="Trust it without asking.")
 @json_option
 def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: bool) -> int:
@@ -176,7 +176,7 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
 
 @tools.command(name="accept")
 @click.argument("names", metavar="[SERVER/TOOL]...", nargs=-1)
-@click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @located
 def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
     """Show which tools are new or describe themselves differently than before, and accept that.
@@ -364,7 +364,7 @@ def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
               )  # fmt: skip
 @click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
               help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
-@click.option("--experiments", is_flag=True, help="Runs of experiments, too.")
+@click.option("--experiments", is_flag=True, help="Include runs of experiments.")
 @deleting
 @with_json
 def prune(
@@ -420,7 +420,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
 
 @click.command()
 @_file_argument
-@click.option("--force", is_flag=True, help="Put the store that is there aside.")
+@click.option("--force", is_flag=True, help="Move the existing store aside.")
 @with_json
 def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     """Check the backup FILE, and put it in the place of the store.

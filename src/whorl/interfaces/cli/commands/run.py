@@ -75,8 +75,8 @@ class _RunCommand(click.Command):
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
               help="A label to find the run by: `whorl ls --label NAME=VALUE`.")  # fmt: skip
 @click.option("--runtime", type=click.Choice(["local", "temporal"]),
-              help="Where it is driven, instead of [runtime] kind.")  # fmt: skip
-@click.option("--cold", is_flag=True, help="Leave out what loops remember from earlier runs.")
+              help="The runtime, instead of [runtime] kind.")  # fmt: skip
+@click.option("--cold", is_flag=True, help="Ignore the memory of earlier runs.")
 @click.option("--mocks", metavar="[=TEST]",
               help="Take answers from TEST, or the first test, of FILE.")  # fmt: skip
 @show_options

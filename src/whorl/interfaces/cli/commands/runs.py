@@ -107,7 +107,7 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
 
 
 @click.command()
-@click.option("--at", default="", metavar="LOOP", help="Which loop, where there are several.")
+@click.option("--at", default="", metavar="LOOP", help="Which loop, if there are several.")
 @on_run
 async def stop(session: RunSession, run: RunId, *, at: str) -> int:
     """End a loop of a RUN after the running iteration, with what it returns then.
@@ -123,10 +123,10 @@ async def stop(session: RunSession, run: RunId, *, at: str) -> int:
 
 
 _feedback_option = click.option(
-    "--feedback", "-m", default="", metavar="TEXT", help="Your words to it."
+    "--feedback", "-m", default="", metavar="TEXT", help="Feedback for the run."
 )
 _question_option = click.option(
-    "--at", default="", metavar="ADDRESS", help="Which one, if several wait."
+    "--at", default="", metavar="ADDRESS", help="Which approval, if several wait."
 )
 
 
@@ -185,10 +185,10 @@ def _place(event: Event) -> str:
 @click.command()
 @click.argument("run", metavar="[RUN[/ADDRESS]]", default="")
 @click.option("--by", type=click.Choice(places.WAYS), default="model",
-              help="What to add up by. [default: model]")  # fmt: skip
+              help="Group the costs by this. [default: model]")  # fmt: skip
 @since_option
 @click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
-@click.option("--all", "with_tries", is_flag=True, help="Also what tries cost.")
+@click.option("--all", "with_tries", is_flag=True, help="Include the cost of tries.")
 @with_json
 @output_option(json="as_json")
 def cost(

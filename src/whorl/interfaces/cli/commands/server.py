@@ -64,7 +64,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
               "each run, too.")  # fmt: skip
 @click.option("--edit", "edits", type=click.Choice(["local", "remote"]), is_flag=False,
               flag_value="local",
-              help="Let the page save workflow files; `--edit remote` on other addresses, too."
+              help="Allow the page to save workflow files; `--edit remote` also for other machines."
               )  # fmt: skip
 @partial(located, drives=True)
 def serve(
@@ -99,7 +99,7 @@ def serve(
     place = Place(host, port, token, behind_proxy, edits is not None)
     if edits == "local" and not place.is_loopback:
         message = "anyone who has the token and reaches this address could write files"
-        raise UsageError(message, help="write --edit remote if you want that")
+        raise UsageError(message, help="to allow it: --edit remote")
     say(*(f"warning: {words}" for words in (*odd, *check_place(place))))
     chosen = replace(place, token=token or new_token())
     if opens is None:
@@ -175,7 +175,7 @@ def _warn_of_trust(project: Project) -> None:
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @workflow_option
 @click.option("--wait", default=20.0, show_default=True,
-              help="How many seconds a call waits for its run before it answers with the run's id."
+              help="Seconds that a call waits for the result before it returns the run's id."
               )  # fmt: skip
 @partial(located, drives=True)
 def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float) -> None:
@@ -231,7 +231,7 @@ def served_workflows(
             name = tool_name(workflow.name)
             if name in workflows:
                 words = f"two workflows are called {name!r}: {workflows[name].file} and {file}"
-                raise UsageError(words, help="name the files that are to be served")
+                raise UsageError(words, help="name the files to serve")
             workflows[name] = workflow
     return workflows
 
@@ -271,7 +271,7 @@ def token() -> None:
 
 @token.command(name="add")
 @click.argument("name")
-@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="The role of the token.")
 @_expires_option
 @with_json
 def token_add(
@@ -349,10 +349,10 @@ def _make(
 
 @click.command()
 @since_option
-@click.option("--who", default="", metavar="NAME", help="Only of this token or person.")
-@click.option("--run", default="", metavar="RUN", help="Only about this run.")
+@click.option("--who", default="", metavar="NAME", help="Only entries of this token or person.")
+@click.option("--run", default="", metavar="RUN", help="Only entries about this run.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000),
-              help="How many, the newest first.")  # fmt: skip
+              help="The number of rows, newest first.")  # fmt: skip
 @with_json
 def audit(project: Project, *, since: float | None, run: str, as_json: bool, **which: Any) -> None:
     """Show who did what: over HTTP by the token's name, here by `command line USER`.

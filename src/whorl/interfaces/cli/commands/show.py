@@ -174,7 +174,7 @@ def _say_next(status: _Status) -> None:
 
 @click.command()
 @place_option
-@click.option("--brief", is_flag=True, help="Only where it is, as lines or as JSON.")
+@click.option("--brief", is_flag=True, help="Only positions: as lines or as JSON.")
 @click.option("--full", "whole", is_flag=True, help="Do not shorten long lists and deep values.")
 @json_option
 @click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")

@@ -45,8 +45,9 @@ _IGNORED = ".gitignore"
 @click.argument("folder", metavar="[FOLDER]", default=".", type=click.Path(file_okay=False))
 @click.option("--allow-commands", is_flag=True, help="Allow workflows to run any program.")
 def init(*, folder: str, allow_commands: bool) -> None:
-    """Make a FOLDER ready: a whorl.toml, which is trusted as written, a first loop with its tests,
-    a line in .gitignore, and schemas for editors. What is there stays as it is.
+    """Create a project in FOLDER: configuration, a first loop with tests, schemas for editors.
+
+    Existing files are not changed.
 
     \b
       whorl init
@@ -144,7 +145,7 @@ def new(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a TEMPLATE to FILE, to run it and to change it; or an empty file, a copy, an example.
+    """Create a workflow from a TEMPLATE; or an empty file, a copy, or an example.
 
     Without arguments it lists templates, examples and empty files.
 

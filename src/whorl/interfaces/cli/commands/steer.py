@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _RUNS_MAX = 10_000
 _AT_ONCE = 50
 _loop_option = click.option(
-    "--at", default="", metavar="LOOP", help="Which loop, where there are several."
+    "--at", default="", metavar="LOOP", help="Which loop, if there are several."
 )
 
 
@@ -144,7 +144,13 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
 
 
 @click.command(name="continue")
-@click.option("--iterations", "-n", type=click.IntRange(1), metavar="N", help="How many more.")
+@click.option(
+    "--iterations",
+    "-n",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The number of iterations to add.",
+)
 @more_options
 @_loop_option
 @on_run

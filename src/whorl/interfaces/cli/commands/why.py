@@ -39,7 +39,7 @@ _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 @click.command()
 @place_option
-@click.option("--at", default="", metavar="ADDRESS", help="Only the loops there, or around it.")
+@click.option("--at", default="", metavar="ADDRESS", help="Only loops at this place, or around it.")
 @with_json
 def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
     """Explain why the loops of a RUN ended: the conditions and their values per iteration.
@@ -102,7 +102,7 @@ def _why_lines(
 @click.command()
 @click.argument("words", metavar="[RUN[/ADDRESS]] FIRST SECOND", nargs=-1, required=True)
 @click.option("--step", metavar="NAME", help="Only the result of this step.")
-@click.option("--at", default="", metavar="ADDRESS", help="Which loop, where there are several.")
+@click.option("--at", default="", metavar="ADDRESS", help="Which loop, if there are several.")
 @click.option("--with", "with_run", metavar="RUN", help="SECOND is an iteration of this run.")
 @with_json
 def diff(

@@ -374,7 +374,7 @@ def obstacle(loop: Loop, rule: Rule) -> str:
     facts = _facts_read(loop)
     own = own_rule(loop)
     if "limit" in facts and (own is None or own.at_most != rule.at_most):
-        words = f"iterations of {loop.name!r} are told their limit"
+        words = f"steps of {loop.name!r} read the loop's limit"
         return f"{words}, so another at_most would have changed them"
     ranks = {"best", "score"} & facts or (loop.memory is not None and {"score"})
     ranks = ranks or {"best" for collect in loop.collect if collect.take == "best"}
@@ -384,7 +384,7 @@ def obstacle(loop: Loop, rule: Rule) -> str:
     if loop.check != "after" and reads_best(loop) and rule.until != loop.until:
         return f"iterations of {loop.name!r} see best, which another condition would have changed"
     if any(each not in loop.facts and each[1] not in FREE for each in rule.names):
-        return f"the rule reads what iterations of {loop.name!r} were not told"
+        return "the rule reads a value that the recorded iterations did not have"
     if loop.ask != "never":
         return f"a person is asked about iterations of {loop.name!r}"
     return ""
