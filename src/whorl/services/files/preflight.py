@@ -370,7 +370,8 @@ def not_explored(workflow: Workflow, name: str) -> str:
     if inside:
         return f"loop {name!r} is inside loop {inside[0]!r}: only outermost loops are explored"
     if "limit" in facts:
-        return f"steps of {name!r} read the loop's limit, so a higher limit would change their results"
+        why = "a higher limit would change their results"
+        return f"steps of {name!r} read the loop's limit, so {why}"
     if loop.ask != "never" or loop.on_limit != "finish":
         return f"a person is asked about {name!r}, or its limit is not a normal end"
     if any(value is not None for value in (limits.cost_usd, limits.tokens, limits.calls)):
