@@ -18,11 +18,11 @@ SETTINGS: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "pages.toml").read_text()
 )
 # Generated from the commands' own help, and from pages whose examples are mistakes.
-GENERATED = {"docs/reference/commands.md", "docs/reference/errors.md"}
+GENERATED = {"docs/reference/commands.md"}
 PAGES = {
     str(page.relative_to(ROOT)): page
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-    if str(page.relative_to(ROOT)) not in GENERATED
+    if str(page.relative_to(ROOT)) not in GENERATED and page.parent.name != "errors"
 }
 SHELL = ("sh", "console")
 WITH_SHELL = [

@@ -133,7 +133,7 @@ OTHERS = {
     "services/configuration/trust.py": "the engine's own: what is trusted",
     "services/backup.py": "a folder, so that a copy in it lasts",
     "wings/experiments/document.py": "the experiment that a person names",
-    "wings/experiments/judge.py": "the labels that a person names",
+    "wings/experiments/results.py": "the labels that a person names",
     "wings/editor/files.py": "the workflow that a person edits, by a stricter rule",
     "services/files/importing.py": "the database that a person names",
     "services/runs.py": "compares files with what a run kept, and shows none",

@@ -131,7 +131,7 @@ def test_serve_prints_a_link_that_carries_the_token_and_ends_in_good_order(
     out, err = process.communicate(timeout=PATIENCE_S)
 
     assert (process.returncode, out) == (0, "")
-    assert "the next server goes on" in err
+    assert "the next server resumes the runs" in err
     assert token not in err
     assert len(token) >= 43
     shown = spawn("show", "--brief", run, "--json").communicate(timeout=PATIENCE_S)[0]

@@ -174,7 +174,7 @@ def test_what_is_only_reserved_is_told_from_what_was_paid() -> None:
     paid = usage | {"cost_usd": 0.0031, "in_doubt": 0, "unpriced_calls": 1}
 
     assert summary.usage_words(paid) == (
-        "3 model calls, 2 other calls, 10 tok, $0.0031, 1 call of unknown price"
+        "3 model calls, 2 other calls, 10 tok, $0.0031, cost of 1 call not known"
     )
     doubtful = paid | {"in_doubt": 2, "reserved_usd": 0.003}
     assert "10 tok, $0.0001, $0.003 reserved for 2 calls in doubt" in summary.usage_words(doubtful)

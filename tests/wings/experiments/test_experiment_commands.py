@@ -274,7 +274,7 @@ def test_an_experiment_under_way_is_not_deleted(
     removed = whorl(*advised(refused.stderr))
 
     assert refused.exit_code == 2
-    assert "error[W905]: experiment 'guess' still has" in refused.stderr
+    assert "error[R902]: experiment 'guess' has" in refused.stderr
     assert "running run" in refused.stderr
     assert listed["runs"] == 4
     assert removed.exit_code == 0

@@ -104,7 +104,7 @@ def test_a_report_of_nothing_has_no_numbers() -> None:
     assert [line.split() for line in found.stdout.splitlines() if line.startswith("longer")] == [
         ["longer", *["-"] * 6]
     ]
-    assert advised(found.stdout)[2:] == ["experiment", "run", "guess"]
+    assert advised(found.stderr)[2:] == ["experiment", "run", "guess"]
 
 
 @pytest.mark.sample(3)

@@ -20,19 +20,19 @@ UNKNOWN = [
 ]
 IGNORING = 'grade: {equals: a, of: "{{ outputs.text }}", ignore: [csae]}\n'
 WRONG = [
-    ("at_once: 6", "group: nope", "there is no column 'nope'", "known: n"),
-    ("at_once: 6", "case_id: nope", "there is no column 'nope'", "known: n"),
-    ("loops: {polish", "models: {polish/write: q}, loops: {polish", "the step 'polish/write'",
+    ("W005", "at_once: 6", "group: nope", "there is no column 'nope'", "known: n"),
+    ("W005", "at_once: 6", "case_id: nope", "there is no column 'nope'", "known: n"),
+    ("W005", "loops: {polish", "models: {polish/write: q}, loops: {polish", "the step 'polish/write'",
      "write 'write'"),
-    ("loops: {polish", "models: {nope: q}, loops: {polish", "the step 'nope'",
+    ("W005", "loops: {polish", "models: {nope: q}, loops: {polish", "the step 'nope'",
      "there is review, write"),
-    ("at_once: 6", 'solved: "score > 0.7"', "there is no 'score'", "`solved` sees grade"),
-    ("  longer:", '  "":', "a variant has no name", ""),
-    ("  longer:", "  base:", "variant 'base' is the file as it is", "another name"),
-    (GRADE, IGNORING, "grader 'grade' cannot ignore 'csae'", "'case'"),
-    ("at_once: 6", "margin: 5", "'margin' of the experiment must be", ""),
-    ("at_once: 6", "gate: {margin: 5}", "'margin' of the gate must be", ""),
-    ("at_once: 6", "gate: {cost: 0}", "'cost' of the gate must be a number above", ""),
+    ("W005", "at_once: 6", 'solved: "score > 0.7"', "there is no 'score'", "`solved` sees grade"),
+    ("W012", "  longer:", '  "":', "a variant has no name", ""),
+    ("W012", "  longer:", "  base:", "variant 'base' is the file as it is", "another name"),
+    ("W007", GRADE, IGNORING, "grader 'grade' cannot ignore 'csae'", "'case'"),
+    ("W007", "at_once: 6", "margin: 5", "'margin' of the experiment must be", ""),
+    ("W007", "at_once: 6", "gate: {margin: 5}", "'margin' of the gate must be", ""),
+    ("W007", "at_once: 6", "gate: {cost: 0}", "'cost' of the gate must be a number above", ""),
 ]  # fmt: skip
 
 

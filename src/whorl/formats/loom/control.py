@@ -259,7 +259,7 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
         elif value > COUNT_MAX and not is_azure:
             message = f"Loop count exceeds system limit: {COUNT_MAX}"
             advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
-            context.report("W015", message, count.span, label="too many", help=advice)
+            context.report("W007", message, count.span, label="too many", help=advice)
     if isinstance(time, Scalar) and forms.has_expression(time.text):
         time_s = context.expression(time)
     elif time is not None:

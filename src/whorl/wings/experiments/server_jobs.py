@@ -129,7 +129,7 @@ async def remove(project: Project, name: str, again: str) -> int:
     async with project.open_store() as store:
         found = store.list_runs(RunFilter(key=key_prefix(name)), 2**31)
         if driven := sum(store.is_owned(row.id) for row in found):
-            words = f"experiment {name!r} has {plural(driven, 'run')} under way"
+            words = f"experiment {name!r} has {plural(driven, 'running run')}"
             raise UsageError(words, help=f"once that has ended: {again}", code="R902")
         await ExperimentTable(store).remove(name)
         return len((await store.remove(key_prefix(name))).runs)

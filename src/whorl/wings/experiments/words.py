@@ -408,21 +408,25 @@ def answers_csv(answers: list[WhatIf]) -> str:
 
 def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progress) -> list[str]:
     """Returns the forecast, and the models without a price, before anything is paid for."""
-    title = f"{experiment.name}: {plural(len(experiment.cases), 'case')} x "
-    title += f"{plural(len(experiment.variants), 'variant')}: {plural(forecast.trials, 'trial')}"
+    cases, variants = plural(len(experiment.cases), "case"), len(experiment.variants)
     explored = ", ".join(f"{name} up to {most}" for name, most in experiment.explore.items())
     most, budget = "at most" if forecast.is_limit else "at most about", progress.budget_usd
+    cost = f", {most} {dollars_at_most(forecast.cost_usd)}" if forecast.cost_usd else ""
+    if budget is not None and not 0 < (forecast.cost_usd or 0.0) < budget:
+        cost = f", at most {dollars(budget)}"
     parts = {
-        title: True,
+        f"{cases} x {plural(variants, 'variant')}": True,
         f"explore {explored}": explored,
         f"{forecast.left} to run": forecast.left != forecast.trials,
         f"{plural(forecast.gradings, 'result')} to grade": forecast.gradings,
         f"at most {plural(forecast.calls or 0, 'call')}": forecast.calls is not None,
-        f"{most} {dollars_at_most(forecast.cost_usd or 0.0)}": forecast.cost_usd,
         f"budget {dollars(budget or 0.0)}": budget is not None,
         f"{dollars(progress.spent_usd)} of it spent": budget is not None and progress.spent_usd,
     }
-    lines = [", ".join(part for part, is_shown in parts.items() if is_shown)]
+    lines = [
+        f"{safe(experiment.name)}: {plural(forecast.trials, 'trial')}{cost}",
+        f"  {', '.join(part for part, is_shown in parts.items() if is_shown)}",
+    ]
     if forecast.unpriced and (forecast.left or forecast.gradings):
         models = ", ".join(map(safe, forecast.unpriced))
         words = f"no price is known for {models}, so their cost is not counted or limited"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -135,7 +136,7 @@ class _Status:
         if row.key:
             yield "key", line(row.key, 80)
         if row.file:
-            yield "file", line(row.file, 120)
+            yield "file", line(row.file.removeprefix(f"{os.getcwd()}/"), 120)
         yield "started", clock(row.created_at)
         steps = self.progress.steps.values()
         running = [step for step in steps if step.state in ("running", "retrying")]
