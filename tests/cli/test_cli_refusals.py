@@ -65,12 +65,12 @@ test polish.yaml gated.yaml | a replay is of one FILE
 rn | there is no command 'rn'; did you mean 'run'?
 shwo | there is no command 'shwo'; did you mean 'show'?
 schdule | did you mean 'server schedule'?
-experiment rn | there is no command 'rn'; did you mean 'run'? | `whorl experiment --help`
-server hook rotat | no command 'rotat'; did you mean 'rotate'? | `whorl server hook --help`
-project memory lss | no command 'lss'; did you mean 'ls'? | `whorl project memory --help`
-server schedule pase | no command 'pase'; did you mean 'pause'? | `whorl server schedule --help`
-server token rotte | no command 'rotte'; did you mean 'rotate'? | `whorl server token --help`
-project tools acept | no command 'acept'; did you mean 'accept'? | `whorl project tools --help`
+experiment rn | there is no command 'rn'; did you mean 'run'? | `whorl help experiment`
+server hook rotat | no command 'rotat'; did you mean 'rotate'? | `whorl help server hook`
+project memory lss | no command 'lss'; did you mean 'ls'? | `whorl help project memory`
+server schedule pase | no command 'pase'; did you mean 'pause'? | `whorl help server schedule`
+server token rotte | no command 'rotte'; did you mean 'rotate'? | `whorl help server token`
+project tools acept | no command 'acept'; did you mean 'accept'? | `whorl help project tools`
 """,
     "run polish.yaml 'a haiku'": """
 show last/polish[2]/wriet | error[W902] | nothing happened at

@@ -161,7 +161,7 @@ def test_a_changed_entry_does_not_have_its_checksum(
 ) -> None:
     change(path, f"UPDATE journal SET {statement} WHERE seq = 4 AND {FIRST}")
 
-    with pytest.raises(StoreError, match=r"run 'run-1', entry \d: it is not what was") as caught:
+    with pytest.raises(StoreError, match=r"run 'run-1', entry \d: it has changed since") as caught:
         list(written.read(RUN))
     assert caught.value.code == "R906"
     assert len(list(written.read(OTHER))) == 5

@@ -105,7 +105,7 @@ def test_nothing_counts_before_it_is_trusted(folder: Path) -> None:
     rights = [f"{right.kind}: {right.text}" for right in judged.rights]
     assert "commands: python3" in rights
     # The folder's .env decides about both, and the person sees what it decides.
-    words = "'http://127.0.0.1:9000/v1' for models (house), with the key HOUSE_KEY that is in"
+    words = "'http://127.0.0.1:9000/v1' for models (house), with the key HOUSE_KEY in"
     assert f"addresses: {words} .env" in rights
     assert "programs: python3 notes_server.py --place=here (MCP server my-notes)" in [
         right.partition(", with")[0] for right in rights

@@ -22,8 +22,8 @@ IGNORING = 'grade: {equals: a, of: "{{ outputs.text }}", ignore: [csae]}\n'
 WRONG = [
     ("W005", "at_once: 6", "group: nope", "there is no column 'nope'", "known: n"),
     ("W005", "at_once: 6", "case_id: nope", "there is no column 'nope'", "known: n"),
-    ("W005", "loops: {polish", "models: {polish/write: q}, loops: {polish", "the step 'polish/write'",
-     "write 'write'"),
+    ("W005", "loops: {polish", "models: {polish/write: q}, loops: {polish",
+     "the step 'polish/write'", "write 'write'"),
     ("W005", "loops: {polish", "models: {nope: q}, loops: {polish", "the step 'nope'",
      "there is review, write"),
     ("W005", "at_once: 6", 'solved: "score > 0.7"', "there is no 'score'", "`solved` sees grade"),

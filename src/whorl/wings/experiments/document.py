@@ -354,7 +354,8 @@ class _Reader:
         given = self._fields(root, FIELDS, "the experiment")
         for name in ("workflow", "cases", "grade"):
             if name not in root:
-                self._report(f"the experiment has no {name!r}", root.span, FIELDS[name][1])
+                words = f"the experiment has no {name!r}"
+                self._report(words, root.span, FIELDS[name][1], code="W006")
         variants = self._variants(root.get("variants"))
         graders = self._graders(root.get("grade"))
         self._check_loops(root.get("explore"))
