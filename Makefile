@@ -25,8 +25,8 @@ demo: .venv/.installed
 	fi
 
 # Every capability with the real thing: browser, Temporal's server, agents, a model, peers.
-# Tests also wait, for timers and other processes: three side by side keep two processors busy.
-PYTEST := $(BIN)/pytest -n 3 --dist worksteal
+# Tests also wait, for timers and other processes: four side by side keep two processors busy.
+PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 REAL := .venv/.developed .venv/.clustered .venv/.peers .venv/peers/node_modules/.package-lock.json browser shells
 test: $(REAL)
 	$(PYTEST) -m "not slow"

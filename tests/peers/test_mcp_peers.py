@@ -179,6 +179,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_inspector_lists_our_workflows_and_calls_one(place: Path) -> None:
     (place / "go").touch()
 

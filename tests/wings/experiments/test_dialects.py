@@ -69,7 +69,7 @@ def _end(runtime: SimulatedRuntime, run: RunId, address: str) -> dict[str, Any] 
     return found[-1] if found else None
 
 
-@pytest.mark.sample(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_if_equals_the_run_in_every_dialect(dialect: str) -> None:
     counts: Counter[str] = Counter()
