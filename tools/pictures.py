@@ -1,6 +1,6 @@
 """Writes the pictures of the documents, each of something that really runs.
 
-python tools/pictures.py              the live view, as a picture that moves
+python tools/pictures.py              the live view and the first five minutes, as moving pictures
 python tools/pictures.py --page       also the page, from its tests in a browser
 python tools/pictures.py --examples   only the graphs of examples/native
 """
@@ -12,6 +12,7 @@ import atexit
 import html
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ PAGE = {
     "experiment-what-if": "test_experiments_page.py::test_rules_are_asked_for_without_a_call",
     "editor-native-split": "test_editor_native.py::test_a_loop_is_built_by_mouse",
 }
-WIDTH, LINE, LETTER = 80, 19, 8.4
+WIDTH, HEIGHT, LINE, LETTER = 80, 32, 19, 8.4
 COLOURS = {
     "red": "#e5534b", "green": "#57ab5a", "yellow": "#c69026", "blue": "#539bf5",
     "magenta": "#b083f0", "cyan": "#39c5cf", "white": "#cdd9e5", "default": "#cdd9e5",
@@ -86,7 +87,7 @@ def row(segments: list[Any], number: int) -> str:
     return f"<text {place}>{''.join(parts)}</text>" if parts else ""
 
 
-def animated(frames: list[tuple[float, list[list[Any]]]]) -> str:
+def animated(frames: list[tuple[float, list[list[Any]]]], title: str) -> str:
     """One picture of all frames, each shown as long as it stood, again and again."""
     kept: list[tuple[float, str]] = []
     for at, lines in frames:
@@ -108,7 +109,7 @@ def animated(frames: list[tuple[float, list[list[Any]]]]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {24 + WIDTH * LETTER:.0f} {height}" '
         'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14">'
-        "<title>A loop in the terminal: each iteration with its score, until it is approved</title>"
+        f"<title>{html.escape(title)}</title>"
         f"<style>g {{ visibility: hidden }} {' '.join(rules)}</style>"
         f'<rect width="100%" height="100%" rx="8" fill="#1c2128"/>{"".join(groups)}</svg>\n'
     )
@@ -134,8 +135,71 @@ def live_view() -> None:
             sys.exit(said.decode(errors="replace"))
         frames = pickle.loads(out.read_bytes())  # noqa: S301 - written by this program
     PICTURES.mkdir(exist_ok=True)
-    (PICTURES / "live.svg").write_text(animated(frames))
+    title = "A loop in the terminal: each iteration with its score, until it is approved"
+    (PICTURES / "live.svg").write_text(animated(frames, title))
     print(f"wrote {(PICTURES / 'live.svg').relative_to(ROOT)}: {len(frames)} frames")
+
+
+def first_minutes() -> None:
+    """The lines that the README begins with, as a person sees them at a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    block = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[0]
+    typed = [line.partition(" #")[0].rstrip() for line in block.splitlines()[1:]]
+    paper = Console(width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
+    shown: list[str] = []
+    frames: list[tuple[float, list[list[Any]]]] = []
+    at = 0.0
+
+    def draw(pause: float) -> None:
+        nonlocal at
+        text = Text("\n").join(map(Text.from_ansi, shown[-HEIGHT:]))
+        frames.append((at, paper.render_lines(text, paper.options.update(width=WIDTH))))
+        at += pause
+
+    with tempfile.TemporaryDirectory() as folder:
+        place = folder
+        for line in typed:
+            shown.append(f"\x1b[2m$\x1b[0m {line}")
+            draw(1.2)
+            shown += printed(["bash", "-c", f"{line}; pwd > {folder}/place"], place, folder)
+            place = (Path(folder) / "place").read_text().strip()
+            shown.append("")
+            draw(4.0)
+    title = "The first five minutes: a project, a run, why it stopped, what changed"
+    (PICTURES / "start.svg").write_text(animated(frames, title))
+    print(f"wrote {(PICTURES / 'start.svg').relative_to(ROOT)}: {len(frames)} frames")
+
+
+def printed(argv: list[str], place: str, home: str) -> list[str]:
+    """The lines that a command leaves at a terminal, with their colours."""
+    number, other = pty.openpty()
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    own = {"COLUMNS": str(WIDTH), "LINES": "24", "TERM": "xterm-256color", "PATH": path}
+    streams = {"stdin": other, "stdout": other, "stderr": other}
+    child = subprocess.Popen(
+        argv, cwd=place, env=own | {"HOME": home, "LANG": "C.UTF-8"}, **streams
+    )
+    os.close(other)
+    said = b""
+    with suppress(OSError):  # the terminal is gone when its last program is
+        while part := os.read(number, 65536):
+            said += part
+    if child.wait():
+        sys.exit(said.decode(errors="replace"))
+    lines, row = [""], 0
+    for part in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", said.decode()):
+        if part == "\n":
+            row += 1
+            lines += [""] if row == len(lines) else []
+        elif part.endswith("A") and part[0] == "\x1b":
+            row = max(0, row - int(part[2:-1] or 1))
+        elif part.endswith(("K", "J")) and part[0] == "\x1b":
+            lines[row:] = [""] if part.endswith("J") else ["", *lines[row + 1 :]]
+        elif part[0] != "\x1b" or part.endswith("m"):
+            lines[row] += "" if part == "\r" else part
+    return [line for line in lines if line.strip()]
 
 
 def page() -> None:
@@ -184,5 +248,6 @@ if __name__ == "__main__":
         examples()
     else:
         live_view()
+        first_minutes()
         if "--page" in sys.argv:
             page()
