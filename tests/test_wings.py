@@ -71,7 +71,7 @@ def python(copy: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_core_works_without(copy: Path, folder: str) -> None:
     gone = [copy / "whorl" / name for name in (folder, *FACES.get(folder, ()))]

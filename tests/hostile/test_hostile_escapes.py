@@ -107,7 +107,7 @@ def _named_columns(database: apsw.Connection) -> Iterator[tuple[str, str]]:
         yield from ((table, name) for name in sorted(names & columns))
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("words", COMMANDS)
 def test_no_command_prints_what_a_terminal_obeys(
     stranger: Clone, words: str, tmp_path: Path

@@ -44,7 +44,7 @@ LOOKING = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("words", DRIVING, ids=" ".join)
 def test_what_drives_a_run_is_refused(clone: Clone, words: tuple[str, ...]) -> None:
     before = clone.contents()
@@ -58,7 +58,7 @@ def test_what_drives_a_run_is_refused(clone: Clone, words: tuple[str, ...]) -> N
     assert clone.contents() == before
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(("words", "code"), LOOKING)
 def test_what_looks_works_and_does_nothing(clone: Clone, words: str, code: int) -> None:
     before = clone.contents()

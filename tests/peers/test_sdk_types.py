@@ -127,6 +127,7 @@ def strict(form: Format, text: str) -> Answerer:
 
 @both_formats
 @both_ways
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", REQUESTS)
 def test_what_we_send_is_what_the_sdk_accepts_and_would_send(
     form: Format, stream: bool, name: str

@@ -123,6 +123,7 @@ def test_a_container_is_not_dropped_into_itself_and_asks_before_it_goes(
     expect(step(page, "outer/deep")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_container_keeps_its_size_while_something_is_dragged_out(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     settle(page)

@@ -166,6 +166,7 @@ def test_the_shown_commands_do_the_same(site: Site, page: Page, run: str) -> Non
     assert len(found["forks"]) == 1
 
 
+@pytest.mark.slow
 def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> None:
     run = site.ran("gated.yaml")
     site.open(page, f"/runs/{run}")

@@ -29,6 +29,7 @@ def rename(page: Page, path: str, name: str) -> None:
     expect(step(page, name)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_draft_is_offered_after_a_reload(site: Site, page: Page) -> None:
     opened(site, page, "drafts.yaml")
     rename(page, "publish", "tell")
@@ -55,6 +56,7 @@ def test_a_draft_is_offered_after_a_reload(site: Site, page: Page) -> None:
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_changes_are_replayed_on_what_another_program_wrote(
     site: Site, page: Page, check_access: Callable[[Page], None]
 ) -> None:
@@ -112,6 +114,7 @@ def test_a_broken_file_is_repaired_in_the_source(site: Site, page: Page) -> None
     expect(page.locator(".edit-changes")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_step_goes_to_a_file_and_back(site: Site, page: Page) -> None:
     body = site.project / "part.yaml"
     opened(site, page, "drafts.yaml")

@@ -88,6 +88,7 @@ def test_experiments_are_listed_and_cases_lead_to_their_runs(site: Site, page: P
     page.get_by_text(found["run"], exact=True).wait_for()
 
 
+@pytest.mark.slow
 def test_rules_are_asked_for_without_a_call(site: Site, page: Page) -> None:
     before = len(site.get("/runs")["runs"])
     site.open(page, "/experiments/describe?tab=what-if")

@@ -98,6 +98,7 @@ def letter(site: Site, page: Page) -> str:
     return asked(site, page, "letter.yaml")
 
 
+@pytest.mark.slow
 def test_second_clicks_at_the_same_place_answer_nothing(
     site: Site, page: Page, letter: str
 ) -> None:
@@ -143,6 +144,7 @@ def test_second_clicks_at_the_same_place_answer_nothing(
     page.close()
 
 
+@pytest.mark.slow
 def test_words_are_kept_when_another_tab_answers(
     site: Site, page: Page, context: BrowserContext, letter: str
 ) -> None:

@@ -236,6 +236,7 @@ def test_the_workflow_itself_has_a_form(site: Site, page: Page) -> None:
     assert site.cli("validate", "polish.yaml").returncode == 0
 
 
+@pytest.mark.slow
 def test_new_files_are_made(site: Site, page: Page) -> None:
     native(site, page)
     page.get_by_role("button", name="New…").click()

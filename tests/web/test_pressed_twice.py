@@ -218,6 +218,7 @@ def test_what_the_editor_asks_for_it_asks_for_once(site: Site, page: Page) -> No
     assert [one.partition(" ")[0] for one in presses.refused] == ["409"]
 
 
+@pytest.mark.slow
 def test_a_file_is_saved_once(site: Site, page: Page) -> None:
     site.open(page, "/edit/short.yaml?mode=source")
     presses = Presses(page)

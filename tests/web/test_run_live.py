@@ -129,6 +129,7 @@ def test_what_a_task_says_is_shown_as_it_comes(site: Site, page: Page) -> None:
     page.locator(".drawer .drawer-facts").filter(has_text="succeeded").wait_for()
 
 
+@pytest.mark.slow
 def test_a_run_whose_process_died_is_taken_up_again(site: Site, page: Page) -> None:
     before = site.get("/runs", limit=1)["runs"][0]["id"]
     process = site.spawn("run", "slow.yaml")

@@ -108,6 +108,7 @@ def test_a_run_is_looked_at(site: Site, page: Page, review: str) -> None:
         page.keyboard.press("Escape")
 
 
+@pytest.mark.slow
 def test_an_older_result_is_returned_instead(site: Site, page: Page) -> None:
     run = site.ran("review.yaml", {"task": "another parser"})
     shows(site, page, f"/runs/{run}?loop=refine&iteration=2")

@@ -88,6 +88,7 @@ def loop_saved(site: Site, page: Page) -> Any:
     return loop["data"]
 
 
+@pytest.mark.slow
 def test_a_loop_is_collapsed_expanded_and_drilled_into(site: Site, page: Page) -> None:
     edited(site, page)
     page.get_by_role("button", name="collapse Review Loop").click()

@@ -78,6 +78,7 @@ def test_a_run_of_the_cluster_turns_on_the_page_and_is_steered(site: Site, page:
     assert site.wait(run)["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_loop_goes_on_and_is_forked_from_the_page(site: Site, page: Page) -> None:
     run = site.ran("review.yaml", {"task": "a parser"})
     site.open(page, f"/runs/{run}")
