@@ -74,7 +74,7 @@ def test_q_leaves_a_run_that_is_watched(at: At, terminal: Terminal) -> None:
 
     watching.press("q")
 
-    watching.read_until("continues; to watch it again")
+    watching.read_until("next: whorl watch")
     assert watching.code() == 0
 
 
@@ -181,7 +181,7 @@ def test_a_gate_is_answered_where_it_is_asked(
 @pytest.mark.parametrize("key", ["l\n", "\x03", "\x04"])
 def test_a_question_is_left_for_later(whorl: Whorl, at: At, key: str) -> None:
     terminal = at("run", "gated.yaml")
-    terminal.talk((GATE, key), until="-m ...", code=4)
+    terminal.talk((GATE, key), until=NEXT, code=4)
 
     assert terminal.shown.count("asks: Publish it?") == 1
     assert NEXT in terminal.shown

@@ -25,7 +25,7 @@ NAMED = [
     (("file", "convert", "write.json", "-o", "LINK"), NOTHING),
     (("file", "convert", "write.json", "-o", "LINK/flow.yaml"), FOLDER),
     (("file", "graph", "nice.yaml", "-o", "LINK"), NOTHING),
-    (("file", "graph", "nice.yaml", "-o", "LINK", "--force"), FILE),
+    (("file", "graph", "nice.yaml", "-o", "LINK"), FILE),
     (("file", "graph", "nice.yaml", "-o", "LINK/../x.txt"), FOLDER),
     (("new", "self-refine", "LINK", "--force"), FILE),
     (("new", "self-refine", "LINK/flow.yaml"), FOLDER),
