@@ -59,10 +59,10 @@ def worked(row: RunRow) -> float:
     return row.seconds if row.seconds > _MEASURED_MIN_S else 0.0
 
 
-def clock(at: float) -> str:
+def clock(at: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
     """Returns a time in the user's time zone, or `?` for an invalid timestamp."""
     try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+        return time.strftime(form, time.localtime(at))
     except (OverflowError, OSError, ValueError):
         return "?"
 

@@ -232,8 +232,7 @@ def cost(
         say(NO_RUNS)
     else:
         total = summary.cost_words(asdict(found.total) | {"cost_usd": found.total.known_usd})
-        day = time.localtime(begin)
-        date = f" since {day.tm_mday} {time.strftime('%B', day)}" if begin else ""
+        date = f" since {formatting.clock(begin, '%d %B').removeprefix('0')}" if begin else ""
         where = f"run {chosen}" if chosen else plural(found.runs, "run")
         echo(f"{total or formatting.dollars(0)} in {where}{date}")
         print_lines(_cost_lines(found))
