@@ -6,7 +6,7 @@ A case begins with a heading and holds fenced blocks:
     replies               what tasks reply, by node name or address (see `replies.py`)
     input                 what the run is given
     requests              what people ask for whenever the run rests (see `person.py`)
-    options               runs, iterations, limits, explore, again;
+    options               runs, iterations, limits, explore;
                           crash: why crashes may change the outcome;
                           not_yet: why the case cannot hold yet (it must then fail);
                           clock: virtual, for what only a clock that tests set can show;

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def options_of(case: Case) -> dict[str, Any]:
     """How the run of a case is started, beside its input."""
-    names = ("limits", "iterations", "explore", "again")
+    names = ("limits", "iterations", "explore")
     return {key: case.options[key] for key in names if key in case.options}
 
 

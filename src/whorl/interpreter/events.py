@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 # What a person asks for may have a name, `request`: one of a name that came before is ignored.
 # What came in the midst of work that takes long has the `step` of that work that it came at.
 FedKind: TypeAlias = Literal[
-    # run, seed, input, limits, iterations, explore, memory, refused, behaviour, callback; again:
-    # the loops that explore and fail with the run, so that an answer that is cut is asked for again
+    # run, seed, input, limits, iterations, explore, memory, refused, behaviour, callback
     "run.started",
     "task.started",  # the intent: kind, inputs, reserve {cost_usd, tokens, input_tokens, calls}
     "task.held",  # the limits of the provider hold the call back: nothing is sent yet

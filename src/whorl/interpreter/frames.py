@@ -304,7 +304,6 @@ class Exploring(TypedDict):
     most: int
     extra: Amounts
     own: NotRequired[OwnEnd]
-    again: NotRequired[bool]
 
 
 class LoopFrame(FrameFields, Budgeted):
@@ -410,9 +409,8 @@ class RunState(Budgeted):
     over: NotRequired[dict[str, bool]]
     # The values of secret inputs, which are hidden from all viewers.
     secrets: NotRequired[list[Json]]
-    # Iterations of explored loops by name, regardless of their rules; which ask again, see events.
+    # Iterations of explored loops by name, regardless of their rules.
     explore: NotRequired[dict[str, int]]
-    again: NotRequired[list[str]]
     # Whether the cost budget pauses the run instead of ending a loop, so that it can be raised.
     pauses: NotRequired[bool]
     # The address under which tasks that wait for calls are called, and what signs it.

@@ -291,7 +291,7 @@ def _started(machine: State, body: dict[str, Any]) -> None:
         "iterations": body.get("iterations"),
         "memory": body.get("memory") or {},
     }
-    options = ("explore", "again", "pauses", "callback", "behaviour")
+    options = ("explore", "pauses", "callback", "behaviour")
     given: Any = {name: body[name] for name in options if body.get(name) is not None}
     state |= given
     key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})

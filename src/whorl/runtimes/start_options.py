@@ -40,9 +40,6 @@ class Start:
     labels: dict[str, str] = field(default_factory=dict)
     # How many iterations loops make, by name, whatever their rules say.
     explore: dict[str, int] = field(default_factory=dict)
-    # Which of these fail with the run where its budget cuts an answer: that is asked for again.
-    # None: a loop that failed, or lacked money, within its rule explores no more.
-    again: list[str] | None = None
     # Whether its cost budget pauses it, and ends no loop of it.
     pauses: bool = False
     refused: dict[str, Json] | None = None
@@ -62,7 +59,6 @@ def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
         "limits": limits or None,
         "iterations": start.iterations,
         "explore": {**start.explore} or None,
-        "again": None if start.again is None else [*start.again],
         "pauses": start.pauses or None,
         "refused": start.refused,
         "steps": {name: {**fields} for name, fields in start.steps.items()} or None,

@@ -187,7 +187,7 @@ _KEPT: Final = ("status", "type", MARK)
 _WORDS: Final = """run seed source at kind status code path reason exit_reason cause branch scope
     limit of by met number iteration iterations not_begun best_iteration returned_iteration
     failed_iterations seconds score usage limits run_limits reserve cap at_worst due workflow
-    request mark pauses again approved finish retryable answered retry_after_s secure
+    request mark pauses approved finish retryable answered retry_after_s secure
     behaviour step cpu_s"""
 _OBJECTS: Final = frozenset({"error", "cause", "remember"})
 # Names of which a short secret is not meant by a part of one.

@@ -37,7 +37,7 @@ from whorl.wings.experiments.trials import (
     outcome_of,
     rows_of,
 )
-from whorl.wings.experiments.variants import asked_again, prepare, with_loop
+from whorl.wings.experiments.variants import prepare, with_loop
 from whorl.wings.experiments.what_if.loop_facts import facts_of
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ class ExperimentRunner:
         own_usd = one.workflow.limits.cost_usd
         # A loop that ends at its workflow's own limit has a result. Any other limit pauses the run.
         pauses = bool(limits) and (own_usd is None or min(limits) < own_usd)
-        again = asked_again(one.workflow, explore if pauses else ())
         start = Start(
             input=trial.inputs,
             limits={"cost_usd": min(limits)} if limits else {},
@@ -206,7 +205,6 @@ class ExperimentRunner:
             sources=one.sources,
             cold=True,
             explore=explore,
-            again=again if explore else None,
             labels=labels_of(self.experiment.name, trial),
         )
         await self._drive(one.workflow, start, trial)

@@ -136,20 +136,6 @@ def fails_with(workflow: Workflow, loop: Loop) -> bool:
     return all(set(each.statuses) <= {"passed", "succeeded"} for each in waits)
 
 
-def asked_again(workflow: Workflow, names: Iterable[str]) -> list[str]:
-    """Returns the loops that can fail with a run, so that calls that its budget cuts are repeated.
-
-    More money for the run does not help a loop with a budget of its own, so it leaves these out.
-    """
-    loops = (find_loop(workflow, name) for name in names)
-    return [
-        loop.name
-        for loop in loops
-        if loop.retry is None and fails_with(workflow, loop)
-        if loop.limits.cost_usd is None and loop.limits.tokens is None
-    ]
-
-
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     """Returns the error for an unknown name, with the closest known name or all of them."""
     advice = did_you_mean(name, list(known)) or f"known: {', '.join(known)}"

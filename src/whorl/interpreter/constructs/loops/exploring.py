@@ -2,9 +2,8 @@
 
 If the rule would have ended the loop, its result at that point is kept. It is put back at the end,
 so that exploring costs more but does not change results. A break, an iteration that halts the loop
-and the budget of the run end an exploring loop as any other. In a run that tries `again` what a
-budget cuts, the loop may fail with the run, so that the call can be retried. If such a run
-continues a loop that failed or lacked money within its rule, the loop explores again.
+and the budget of the run end an exploring loop as any other. A loop that failed or lacked money
+within its rule explores again when the run continues it.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.frames import discard, is_cut
+from whorl.interpreter.frames import discard
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Amounts, Error, LoopFrame
+    from whorl.interpreter.frames import Amounts, LoopFrame
     from whorl.interpreter.state import State
 
 # What the result of a loop is made from.
@@ -35,18 +34,11 @@ def begin(machine: State, key: str) -> None:
     most = machine.state.get("explore", {}).get(frame["name"])
     if most is not None and frame["loop"] is None:
         frame["explore"] = {"most": int(most), "extra": {}}
-        if frame["name"] in machine.state.get("again", ()):
-            frame["explore"]["again"] = True
 
 
 def has_ended(frame: LoopFrame) -> bool:
     """Checks whether the rule of an exploring loop has ended it while it keeps running."""
     return "own" in frame.get("explore", {})
-
-
-def is_unanswered(frame: LoopFrame, error: Error) -> bool:
-    """Checks whether a budget cut an answer past the rule's end, so that it is asked again."""
-    return "again" in frame.get("explore", {}) and has_ended(frame) and is_cut(error)
 
 
 def went_past(frame: LoopFrame) -> bool:
@@ -85,7 +77,7 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
     frame["explored"] = frame["count"]
     frame["usage"] = own_usage(frame, explore["extra"])
     if "own" not in explore:
-        if "again" in machine.state and reason in _OPEN:
+        if reason in _OPEN:
             frame["aside"] = explore
             explore["extra"] = {}
         return reason, by

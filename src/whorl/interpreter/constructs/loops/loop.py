@@ -357,7 +357,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     loop_results.close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
     cause = dict(outcome["error"])
     cause["message"] = f"iteration {frame['count']} of {frame['name']!r}: {cause['message']}"
-    if failure.action != "continue" or exploring.is_unanswered(frame, outcome["error"]):
+    if failure.action != "continue":
         loop_results.fail_loop(machine, key, cause, status="failed")
         return
     is_last = frame["count"] >= frame["limits"]["iterations"] and "explore" not in frame

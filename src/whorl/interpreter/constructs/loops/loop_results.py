@@ -240,12 +240,10 @@ def fail_loop(
 ) -> None:
     """Fails the loop; its frame stays, so that what failed can be tried again."""
     frame = machine.loop_frames[key]
-    is_open = exploring.is_unanswered(frame, cause)
-    if exploring.has_ended(frame) and not is_open:
+    if exploring.has_ended(frame):
         end_loop(machine, key, reason)
         return
-    if not is_open:
-        exploring.put_back(machine, key, reason, "")
+    exploring.put_back(machine, key, reason, "")
     if "limits" in frame:
         disarm(machine, key)
         note_end(machine, key, reason, error=cause)
