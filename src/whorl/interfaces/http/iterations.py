@@ -302,6 +302,6 @@ def _cell(now: dict[str, Json], before: dict[str, Json] | None, name: str) -> Ce
 
 
 def _alike(value: Json, other: Json) -> float:
-    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX]) or 0.0
+    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX])
     # Beyond what was compared they differ, or they would be the same.
     return min(round(alike, 4), 0.9999)

@@ -272,9 +272,9 @@ def check_rule(frame: LoopFrame, rule: Rule, scope: Scope, lost: frozenset[str])
             earlier = frame.get("texts_before", {}).get(rule.id)
             if text is None:
                 return verdict_of(rule, None, "stable", {})
-            alike = None if earlier is None else similarity(earlier, text, condition.threshold)
-            if alike is None:
+            if earlier is None:
                 return Verdict("not_met", "stable", approves=None)
+            alike = similarity(earlier, text)
             return verdict_of(rule, condition.is_met(alike), "stable", {"similarity": alike})
         case Plateau():
             stale = frame.get("stale", {}).get(rule.id, 0)
@@ -396,12 +396,8 @@ def _taken(frame: LoopFrame, condition: BranchTaken) -> str | None:
 
 # Measuring an iteration: its scores, how long ago the last progress was, texts to compare.
 
-# How long texts may be that are compared. The further two texts may be apart, the more there is to
-# compare: at 0.95 the work ends just there.
-COMPARED_MAX = 1_000_000
-_WORK_MAX = 50_000_000_000
-# Beyond this, how much two texts are alike is only computed as far as a threshold needs it.
-EXACT_MAX = 1_000_000_000
+# How long texts may be that are compared; longer ones count as different.
+COMPARED_MAX = 200_000
 
 
 def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> None:
@@ -432,13 +428,14 @@ def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> No
             leaf: read(compared_text, stable) for leaf, stable in rules.stables.items()
         }
         for leaf, text in frame["texts"].items():
-            if text is not None and len(text) > (most := compared_max(rules.stables[leaf])):
+            if text is not None and len(text) > COMPARED_MAX:
                 frame["texts"][leaf] = None
                 words = f"the result of iteration {frame['count']} has {len(text):,} characters, "
-                words += f"and only texts of up to {most:,} are compared: it counts as different "
-                words += "from every other; compare a part of it"
-                address = frame["address"]
-                machine.warn(address, "R117", words, once=f"R117 stable {address}")
+                words += (
+                    f"and only texts of up to {COMPARED_MAX:,} are compared; compare a part of it"
+                )
+                once = f"R117 stable {frame['address']}"
+                machine.warn(frame["address"], "R117", words, once=once)
 
 
 def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
@@ -475,12 +472,6 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
             stale[leaf] += 1
 
 
-def compared_max(stable: Stable) -> int:
-    """Returns the longest text that a condition compares; longer texts count as different."""
-    apart = max(0.05, round(1.0 - stable.threshold, 6))
-    return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
-
-
 def measure(score: Score, scope: FrameScope | OverlayScope) -> float | None:
     """Returns the number that scores an iteration, even if out of range, or None without one."""
     value = value_of(score.source, scope)
@@ -514,15 +505,8 @@ def compared_text(stable: Stable, scope: FrameScope | OverlayScope) -> str | Non
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def similarity(first: str, second: str, least: float = 0.0) -> float | None:
-    """Returns how similar two texts are: 1 minus their edit distance over the longer one's length.
-
-    For long texts it returns None if that is less than `least`, which is much faster to find out.
-    """
+def similarity(first: str, second: str) -> float:
+    """Returns how similar two texts are: 1 minus their edit distance over the longer one's length."""
     from rapidfuzz.distance import Levenshtein
 
-    cutoff = least if len(first) * len(second) > EXACT_MAX else 0.0
-    alike = float(
-        Levenshtein.normalized_similarity(first, second, score_cutoff=cutoff, score_hint=1.0)
-    )
-    return None if alike < cutoff else alike
+    return float(Levenshtein.normalized_similarity(first, second, score_hint=1.0))

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.interpreter.constructs.loops import exploring
-from whorl.interpreter.constructs.loops.judging import compared_max, observe, similarity
+from whorl.interpreter.constructs.loops.judging import COMPARED_MAX, observe, similarity
 from whorl.interpreter.constructs.loops.loop_results import facts_of as loop_facts
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in, charged
@@ -365,7 +365,7 @@ class _Facts(Observer):
             value = FAULT if row.is_judged or ahead is not None else None
         if not isinstance(condition, Stable) or value == FAULT:
             return value
-        if isinstance(value, str) and len(value) > compared_max(condition):
+        if isinstance(value, str) and len(value) > COMPARED_MAX:
             value = None
         return self._likeness((address, atom), value, is_early=not row.is_judged)
 
@@ -379,7 +379,7 @@ class _Facts(Observer):
         self._texts[place] = earlier, text if isinstance(text, str) else None
         if not isinstance(text, str):
             return None
-        return -1.0 if earlier is None else similarity(earlier, text) or 0.0
+        return -1.0 if earlier is None else similarity(earlier, text)
 
     def read(self, event: Event) -> None:
         """Reads the events of the journal that the machine does not use."""
