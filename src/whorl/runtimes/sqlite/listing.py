@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.projection import HOUR_S, Spent
-from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
 from whorl.runtimes.sqlite.connection import fetch_readable
 from whorl.runtimes.sqlite.faults import damaged
@@ -22,7 +19,6 @@ from whorl.runtimes.sqlite.ownership import LEASE_S, ClockPair, StorePart, has_l
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from whorl.language import Json
     from whorl.runtimes.sqlite.connection import Column
 
 
@@ -85,7 +81,6 @@ _CONDITIONS: Final = {
         (SELECT exit_reason FROM loops WHERE loops.run = number AND loops.exit_reason = ?))""",
 }
 _LABELLED: Final = "number IN (SELECT run FROM labels WHERE label = ? AND value = ?)"
-_FIRST: Final = "SELECT run, kind, at, address, body, large FROM journal WHERE seq = 1"
 _EXITS: Final = """SELECT exit_reason, count(*) FROM loops
     WHERE run = (SELECT number FROM runs WHERE id = ?) GROUP BY 1"""
 _HEADINGS: Final[dict[Kept, str]] = {
@@ -113,7 +108,7 @@ _STORE_FOLDER: Final = ".whorl"
 class RunFilter:
     """The filter and the order of a list of runs: the newest first, or the largest value first.
 
-    `text` is searched in the id, name, file, key and inputs. `ended` is the exit reason of a loop
+    `text` is searched in the id, name, file and key. `ended` is the exit reason of a loop
     or the mark of the run. Times are when runs began. `key` is a prefix that keys have, or must not
     have. Runs have all `labels`.
     """
@@ -144,6 +139,12 @@ class RunFilter:
         each = [*values, self.without_key, *self.labels]
         return words, [value for part in each for value in part]
 
+    def holds(self, row: RunRow) -> bool:
+        """Checks what the rows of tables do not say: whether a run is driven, parts of names."""
+        names = (row.id, row.name, row.file, row.key)
+        is_named = any(self.text.casefold() in name.casefold() for name in names)
+        return is_named and self.status in (None, row.status)
+
 
 class RunListing(StorePart):
     """The queries of lists."""
@@ -165,9 +166,7 @@ class RunListing(StorePart):
         """Returns the first runs of a list, or those that follow the run `before`."""
         rows: list[RunRow] = []
         for page in self._pages(which, before):
-            shown = [(row[0], self._listed(row)) for row in page]
-            shown = [each for each in shown if which.status in (None, each[1].status)]
-            rows += self._holding(which.text.casefold(), shown)
+            rows += filter(which.holds, map(self._listed, page))
             if len(rows) >= limit:
                 break
         return rows[:limit]
@@ -208,24 +207,6 @@ class RunListing(StorePart):
                 return
             yield page
             last = page[-1][0]
-
-    def _holding(self, words: str, rows: list[tuple[int, RunRow]]) -> Iterator[RunRow]:
-        """Yields the runs with a text in one of their names or in an input."""
-        named = {
-            number: not words
-            or any(words in text.casefold() for text in (row.id, row.name, row.file, row.key))
-            for number, row in rows
-        }
-        others = [number for number, is_named in named.items() if not is_named]
-        if not others:
-            return iter(row for _, row in rows)
-        first = f"{_FIRST} AND run IN ({', '.join('?' * len(others))})"
-        with self._reader.lend() as connection:
-            payload = partial(encoding.payload, connection)
-            inputs = fetch_readable(connection, first, others, "run")
-            # The others are shown even if one of them cannot be read.
-            found = {row[0] for row in inputs if row[1:] and _is_given(words, row[1:], payload)}
-        return (row for number, row in rows if named[number] or number in found)
 
     def _listed(self, row: tuple[Any, ...]) -> RunRow:
         """Returns a row for a list; a damaged row is named, and the others are still listed."""
@@ -295,22 +276,3 @@ class RunListing(StorePart):
     def model_calls(self, run: str) -> int:
         """Returns how many calls of a run a model or agent answered."""
         return int(self._reader.rows(_MODEL_CALLS, (run,))[0][0])
-
-
-def _is_given(words: str, entry: tuple[Any, ...], payload: Callable[[int], Json]) -> bool:
-    """Returns whether an input in the first entry of a run contains the words."""
-    body, large = entry[-2:]
-    with suppress(encoding.Unreadable):
-        # As it stands in JSON: what does not hold this need not be decoded.
-        written = encoding.to_text(words)[1:-1]
-        if large is None and written not in encoding.inflate(body).casefold():
-            return False
-        return _in(encoding.decode(*entry, fetch=payload).body.get("input"), words)
-    return False
-
-
-def _in(value: Json, words: str) -> bool:
-    if isinstance(value, dict | list):
-        parts = value.values() if isinstance(value, dict) else value
-        return any(_in(part, words) for part in parts)
-    return words in str(value).casefold()

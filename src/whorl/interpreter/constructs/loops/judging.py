@@ -506,7 +506,7 @@ def compared_text(stable: Stable, scope: FrameScope | OverlayScope) -> str | Non
 
 
 def similarity(first: str, second: str) -> float:
-    """Returns how similar two texts are: 1 minus their edit distance over the longer one's length."""
+    """Returns how similar two texts are: 1 minus the edit distance over the longer length."""
     from rapidfuzz.distance import Levenshtein
 
     return float(Levenshtein.normalized_similarity(first, second, score_hint=1.0))
