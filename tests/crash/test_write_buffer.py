@@ -186,7 +186,6 @@ def test_they_are_written_soon_or_when_the_run_is_stopped(
     """The second task takes longer than anybody waits here."""
     if is_stopped:
         monkeypatch.setattr("whorl.runtimes.driver.WAIT_S", 60.0)
-        monkeypatch.setattr("whorl.runtimes.driver.WAIT_MAX_S", 60.0)
     text = "whorl: 1\nsteps: {first: {use: quick}, second: {use: slow, after: first}}\n"
 
     async def look() -> None:

@@ -118,7 +118,7 @@ class Performing:
         if isinstance(fault, UsageError):
             fault = ProviderError(str(fault), code=fault.code)
         elif not isinstance(fault, ProviderError):
-            fault = ProviderError(_words_of(fault), code="I900")
+            fault = ProviderError(f"{type(fault).__name__}: {fault}", code="I900")
         is_priced = bool(held) and self.workers.effect(perform.kind, perform.inputs) == "priced"
         return failed_body(perform, fault, held, self.workers.redacted, is_priced=is_priced)
 
@@ -142,13 +142,6 @@ class Performing:
         )
 
 
-def _words_of(fault: BaseException) -> str:
-    try:
-        return f"{type(fault).__name__}: {fault}"
-    except Exception:  # noqa: BLE001 - an error that cannot even be printed
-        return type(fault).__name__
-
-
 async def _in_time(call: Awaitable[object], limit_s: float | None) -> object:
     """Awaits a call with a timeout; most kinds have their own timeout with a better message."""
     if limit_s is None:
@@ -170,9 +163,6 @@ async def _in_time(call: Awaitable[object], limit_s: float | None) -> object:
 # written, so a crash that loses it is a crash that came a moment earlier.
 
 WAIT_S = 0.1
-# A process that is this busy would be held up even more if it wrote as often as it should.
-LATE_S = 0.02
-WAIT_MAX_S = 1.0
 ENTRIES_MAX = 64
 SNAPSHOT_CPU_S = 0.5
 # A store that cannot be written is tried again so often; a watcher is told each fourth time.
@@ -194,22 +184,17 @@ class CommitTimer:
     def __init__(self) -> None:
         self._waiting: list[Callable[[], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._due = 0.0
-        self._late = 0.0
 
     def wait(self, wake: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Runs that waited in an event loop that has ended are dropped.
-            self._loop, self._waiting, self._late = loop, [], 0.0
+            self._loop, self._waiting = loop, []
         self._waiting.append(wake)
         if len(self._waiting) == 1:
-            seconds = WAIT_S if self._late < LATE_S else WAIT_S + 4 * self._late
-            self._due = loop.time() + min(seconds, WAIT_MAX_S)
-            loop.call_at(self._due, self._wake_all, loop)
+            loop.call_later(WAIT_S, self._wake_all)
 
-    def _wake_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._late = loop.time() - self._due
+    def _wake_all(self) -> None:
         waiting, self._waiting = self._waiting, []
         for wake in waiting:
             wake()

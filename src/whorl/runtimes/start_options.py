@@ -104,20 +104,14 @@ class Pins:
         self._journal = journal
         self._plans: dict[str, Plan] = {}
         self._digests: dict[RunId, str] = {}
-        self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
 
     def pin(self, workflow: Workflow) -> tuple[Json, str, Plan]:
         """Returns the workflow to store, its hash and its plan, which its runs share."""
-        pinned = self._pinned.get(id(workflow))
-        if pinned is None or pinned[0] is not workflow:
-            if len(self._pinned) >= PINNED_MAX:
-                self._pinned.clear()
-            encoded = to_json(workflow)
-            pinned = (workflow, encoded, content_hash(encoded))
-            self._pinned[id(workflow)] = pinned
-        if pinned[2] not in self._plans:
-            self._plans[pinned[2]] = Plan(workflow)
-        return pinned[1], pinned[2], self._plans[pinned[2]]
+        encoded = to_json(workflow)
+        digest = content_hash(encoded)
+        if digest not in self._plans:
+            self._plans[digest] = Plan(workflow)
+        return encoded, digest, self._plans[digest]
 
     def keep(self, run: RunId, digest: str) -> None:
         """Keeps the plan of a run until it is dropped."""
