@@ -44,15 +44,6 @@ Price: TypeAlias = Callable[[Workflow, Task | Judge], Priced]
 
 
 @dataclass(frozen=True, slots=True)
-class LoopCase:
-    """The most priced calls of one loop, over all times that it runs."""
-
-    path: str
-    iterations: int | None
-    paid: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class WorstCase:
     """The most that a run can do; None if a value decides how much, or a price is unknown.
 
@@ -60,7 +51,7 @@ class WorstCase:
     that answered: a passing fault is free. `unbudgeted` are those outside of loops with limits of
     their own on cost, tokens or calls. Calls of tools that models choose are not counted.
     `cost_usd` is expected; `bound_usd` is what it cannot exceed, with every try at its dearest, and
-    None if there is no such bound.
+    None if there is no such bound. `heaviest` is the path of the loop with the most paid calls.
     """
 
     calls: int | None
@@ -69,16 +60,16 @@ class WorstCase:
     unbudgeted: int | None
     cost_usd: float | None
     bound_usd: float | None
-    loops: tuple[LoopCase, ...]
+    heaviest: str
 
 
 def worst_case(workflow: Workflow, price: Price | None = None) -> WorstCase:
     count = _Count(workflow, dict(workflow.workflows), price or (lambda _, __: Priced()))
-    total = count.block(workflow.body, "", 1, ())
+    total = count.block(workflow.body, "", ())
     if workflow.limits.calls is not None:
         total = total.held(workflow.limits.calls)
     cost, bound = (None if amount == inf else amount for amount in total[4:])
-    return WorstCase(*total[:4], cost, bound, tuple(count.loops))
+    return WorstCase(*total[:4], cost, bound, count.heaviest[1])
 
 
 class _Total(NamedTuple):
@@ -120,20 +111,20 @@ class _Total(NamedTuple):
 
 class _Count:
     def __init__(self, workflow: Workflow, workflows: dict[str, Workflow], price: Price) -> None:
-        self.loops: list[LoopCase] = []
+        self.heaviest = (0, "")
         self._workflow = workflow
         self._workflows = workflows
         self._price = price
         self._called: dict[str, _Total] = {}
 
-    def block(self, block: Block, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
+    def block(self, block: Block, path: str, stack: tuple[str, ...]) -> _Total:
         total = _Total()
         for node in block.nodes:
             if isinstance(node, Task):
                 total = total.plus(self._task(node))
                 continue
             tries = 1 + (node.retry.times if node.retry else 0)
-            inside = self._node(node, node_path(path, node.name), _times(runs, tries), stack)
+            inside = self._node(node, node_path(path, node.name), stack)
             total = total.plus(inside.tried(tries))
         return total
 
@@ -157,30 +148,26 @@ class _Count:
         bound = cost * calls if cost is not None and price.is_most else inf
         return _Total(calls, typical, paid, paid, None if cost is None else cost * paid, bound)
 
-    def _node(self, node: Node, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
+    def _node(self, node: Node, path: str, stack: tuple[str, ...]) -> _Total:
         match node:
             case Loop():
-                return self._loop(node, path, runs, stack)
+                return self._loop(node, path, stack)
             case ForEach():
-                number = _length(node.items)
-                return self.block(node.body, path, _times(runs, number), stack).times(number)
+                return self.block(node.body, path, stack).times(_length(node.items))
             case Call():
                 return self._call(node.workflow, stack)
         # Of a branch the costliest case counts, since one is taken; a group has one block.
         total = _Total()
         for slot, inner in blocks_of(node):
-            total = total.most(self.block(inner, slot_path(path, slot), runs, stack))
+            total = total.most(self.block(inner, slot_path(path, slot), stack))
         return total
 
-    def _loop(self, loop: Loop, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
+    def _loop(self, loop: Loop, path: str, stack: tuple[str, ...]) -> _Total:
         limits = loop.limits
         number = limits.iterations if isinstance(limits.iterations, int) else None
         failure = loop.on_iteration_failure
         tries = 1 + (failure.times if failure.action == "retry" else 0)
-        place = len(self.loops)
-        self.loops.append(LoopCase(path, number, None))
-        inner = _times(_times(runs, number), tries)
-        total = self.block(loop.body, path, inner, stack).tried(tries)
+        total = self.block(loop.body, path, stack).tried(tries)
         for judge in conditions_in(loop.until):
             if isinstance(judge, Judge):
                 paid = judge.votes * _ASKS_PER_VOTE
@@ -194,7 +181,8 @@ class _Count:
             if limits.cost_usd is not None and cost is not None:
                 cost, bound = min(cost, limits.cost_usd), min(bound, limits.cost_usd)
             total = total._replace(unbudgeted=0, cost=cost, bound=bound)
-        self.loops[place] = LoopCase(path, number, _times(total.paid, runs))
+        if (paid := total.paid or 0) >= self.heaviest[0]:
+            self.heaviest = (paid, path)
         return total
 
     def _call(self, key: str, stack: tuple[str, ...]) -> _Total:
@@ -204,7 +192,7 @@ class _Count:
         if key not in self._called:
             inner = _Count(workflow, self._workflows, self._price)
             inner._called = self._called
-            self._called[key] = inner.block(workflow.body, "", 1, (*stack, key))
+            self._called[key] = inner.block(workflow.body, "", (*stack, key))
         return self._called[key]
 
 

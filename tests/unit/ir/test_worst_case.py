@@ -36,10 +36,7 @@ def test_limits_multiply() -> None:
     found = worst_case(workflow(ASK, loop(ASK, inner, limits=ir.LoopLimits(20))))
 
     assert (found.calls, found.typical, found.unbudgeted) == (221 * 4, 221, 221)
-    assert [(case.path, case.iterations, case.paid) for case in found.loops] == [
-        ("l", 20, 220),
-        ("l/l", 5, 200),
-    ]
+    assert found.heaviest == "l"
 
 
 def test_a_judge_may_be_asked_twice_for_each_vote() -> None:

@@ -147,7 +147,7 @@ def test_a_loop_without_a_score_has_no_best_iteration() -> None:
         assert done.exit_code == 2
         assert "W013" in done.stderr + done.stdout
     assert "returns the best iteration, but nothing in it has a score" in refused[1].stderr
-    assert "watches the score, but there is none" in refused[2].stderr
+    assert "watches the score ('plateau'), but nothing in it has a score" in refused[2].stderr
 
 
 RHO = "the score that the loop sees, and the grade: rho"

@@ -6,7 +6,7 @@ import math
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import Diagnostic, Span
+from whorl.errors import Diagnostic
 from whorl.ir import nodes
 from whorl.ir.checks.scopes import Subject, suggest
 from whorl.ir.expressions import conditions_in
@@ -193,9 +193,13 @@ def check_sessions(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def session_faults(
-    block: nodes.Block, agents: Mapping[str, str] = _AGENTS, path: str = "", *,
-    continues: bool = False, kept: Taken | None = None,
-) -> Iterator[tuple[str, str, str]]:  # fmt: skip
+    block: nodes.Block,
+    agents: Mapping[str, str] = _AGENTS,
+    path: str = "",
+    kept: Taken | None = None,
+    *,
+    continues: bool = False,
+) -> Iterator[tuple[str, str, str]]:
     """Returns the steps that cannot continue a session: path, reason and advice."""
     kept = {} if kept is None else kept
     for node in block.nodes:
@@ -208,9 +212,6 @@ def session_faults(
             if who in _NO_SESSIONS and (node.session or continues):
                 words = f"continues a session, but agent {name!r} keeps none"
                 advice = "use claude-code or codex, or put what it must know into the prompt"
-            elif node.session and agent is not None and not name:
-                words = "continues a session, but its agent is computed, and may be any program"
-                advice = "write the name of the agent, or leave the session out"
             elif node.session and who and (first := kept.setdefault(node.session, who)) != who:
                 words = f"cannot share the session {node.session[:60]!r} of {first} with {who}"
             if words:
@@ -219,29 +220,22 @@ def session_faults(
         goes_on = getattr(node, "session", "") == "continue" if is_loop else continues
         for slot, inner in blocks_of(node):
             below = {} if is_loop else kept
-            inside = slot_path(at, slot)
-            yield from session_faults(inner, agents, inside, continues=goes_on, kept=below)
+            yield from session_faults(inner, agents, slot_path(at, slot), below, continues=goes_on)
 
 
 def check_best(subject: Subject) -> Iterator[Diagnostic]:
     """Checks that a loop that needs the best iteration has a score (W013)."""
     for path, loop in subject.loops():
-        conditions = list(conditions_in(loop.until))
-        if any(isinstance(condition, Score) for condition in conditions):
-            continue
-        missing: list[tuple[Span | None, str, str]] = []
-        if loop.returns == "best":
-            words = f"loop {loop.name!r} returns the best iteration, but nothing in it has a score"
-            missing.append((subject.places.field(path, "return"), words, "no score"))
-        for name in [collect.name for collect in loop.collect if collect.take == "best"]:
-            words = f"{name!r} collects the best iteration, but nothing has a score"
-            missing.append((subject.places.field(path, "collect"), words, "no score"))
-        for plateau in [condition for condition in conditions if isinstance(condition, Plateau)]:
-            words = f"'plateau' of loop {loop.name!r} watches the score, but there is none"
-            span = subject.places.part(plateau) or subject.places.node(path)
-            missing.append((span, words, "no score"))
-        for span, words, label in missing:
-            yield Diagnostic("W013", words, span, label, _ADD_A_SCORE)
+        kinds = set(map(type, conditions_in(loop.until)))
+        needs = {"return": ("returns the best iteration", loop.returns == "best")}
+        takes_best = any(collect.take == "best" for collect in loop.collect)
+        needs["collect"] = ("collects the best iteration", takes_best)
+        needs["until"] = ("watches the score ('plateau')", Plateau in kinds)
+        for field, (words, is_needed) in needs.items() if Score not in kinds else ():
+            if is_needed:
+                message = f"loop {loop.name!r} {words}, but nothing in it has a score"
+                span = subject.places.field(path, field)
+                yield Diagnostic("W013", message, span, "no score", _ADD_A_SCORE)
 
 
 def check_patterns(subject: Subject) -> Iterator[Diagnostic]:
@@ -315,8 +309,7 @@ def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
     has_budget = (limits.cost_usd, limits.tokens, limits.calls) != (None, None, None)
     if has_budget or worst.unbudgeted is None or worst.unbudgeted <= CALLS_MAX:
         return
-    heaviest = max(worst.loops, key=lambda loop: loop.paid or 0, default=None)
-    path = heaviest.path if heaviest else ""
+    path = worst.heaviest
     yield Diagnostic(
         "W019",
         f"this workflow could make {worst.unbudgeted:,} priced calls, and no budget limits them",
