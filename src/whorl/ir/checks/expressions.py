@@ -5,24 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import reduce
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import Diagnostic, Span, did_you_mean
-from whorl.ir.checks.scopes import (
-    COMPARED_MAX,
-    Shape,
-    Subject,
-    Use,
-    lacks,
-    part_of,
-    suggest,
-    uses_in,
-)
-from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import Branch, Loop, Node, Task
+from whorl.ir.checks.scopes import Shape, Subject, Use, lacks, part_of, suggest, uses_in
+from whorl.ir.nodes import Task
 from whorl.ir.values import Constant, Expression, Items, When
-from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, free_names, path_in
 from whorl.lazily import regex
 
@@ -126,21 +114,11 @@ def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
         message = f"unknown name {shown!r}"
         names = [*use.view.names(), *(subject.facts if use.view.is_in_loop() else ())]
         advice = "write none" if name.name in _NOTHING else _dashed(use, name)
-        advice = advice or _inside(use, name.name) or did_you_mean(name.name, names)
+        advice = advice or did_you_mean(name.name, names)
         advice = advice or suggest(name.name, use.view.names())
     span = _span(subject, use, name.offset, len(name.name))
     advice = advice or f"declare it: inputs: {{{shown}: string}}"
     return Diagnostic("W005", message, span, "unknown name", advice)
-
-
-def _inside(use: Use, name: str) -> str:
-    """Returns advice on a name that is a field of a result, such as `idea` of `naming.idea`."""
-    for holder in islice(use.view.names(), COMPARED_MAX):
-        shape = use.view.find(holder)[1]
-        if shape is not None and shape.kind == "object" and name in shape.fields:
-            path = holder if holder.isidentifier() else f"{RESULTS}[{holder!r}]"
-            return f"write {path}.{name}"
-    return ""
 
 
 def _dashed(use: Use, name: NameUse) -> str:
@@ -157,38 +135,15 @@ def _span(subject: Subject, use: Use, offset: int | None, length: int) -> Span |
 
 
 def check_truths(subject: Subject) -> Iterator[Diagnostic]:
-    """Warns of a condition that is a model's text: any text but an empty one counts as true (W023).
+    """Warns of a loop that a model's text ends: any text but an empty one counts as true (W023).
 
-    It warns only if the condition is nothing but the model's answer, and the model surely answers.
+    It warns only if the condition is nothing but the answer.
     """
-    if not subject.is_text_suspicious:
-        return
-    paths = {
-        id(expression): path
-        for node in (node for _, node in subject.nodes())
-        for expression, is_end in _conditions(node)
-        # Whether a part of an answer is empty is a fair question, but it ends no loop.
-        if (path := _path(expression)) is not None and (is_end or not path[1])
-    }
-    if not paths:
-        return
-    unsure = {id(giver) for _, node in subject.nodes() for giver in _unsure(node)}
-    for use in uses_in(subject.workflow):
-        path = paths.get(id(use.expression))
-        if path is not None and _is_text(use, path, unsure):
+    tests = {id(c.test) for _, _, c, _ in subject.conditions() if isinstance(c, When)}
+    for use in uses_in(subject.workflow) if subject.is_text_suspicious and tests else ():
+        path = _path(use.expression) if id(use.expression) in tests else None
+        if path is not None and _is_text(use, path):
             yield _counts_as_true(subject, use, path)
-
-
-def _conditions(node: Node) -> Iterator[tuple[Expression, bool]]:
-    """Returns the conditions of a node, and whether each of them ends a loop."""
-    if node.when is not None:
-        yield node.when, False
-    if isinstance(node, Branch):
-        yield from ((case.when, False) for case in node.cases if case.when is not None)
-    elif isinstance(node, Loop):
-        for condition in conditions_in(node.until):
-            if isinstance(condition, When):
-                yield condition.test, True
 
 
 def _path(expression: Expression) -> Path | None:
@@ -198,19 +153,9 @@ def _path(expression: Expression) -> Path | None:
         return None
 
 
-def _unsure(node: Node) -> Iterator[Node]:
-    """Returns the nodes that may lack a result because of this node: testing for one is fine."""
-    is_optional = node.when is not None or node.on_failure == "continue"
-    if is_optional:
-        yield node
-    if is_optional or isinstance(node, Branch):
-        for _, block in blocks_of(node):
-            yield from (giver for _, giver in names_given(block))
-
-
-def _is_text(use: Use, path: Path, unsure: set[int]) -> bool:
+def _is_text(use: Use, path: Path) -> bool:
     giver = use.view.origin(path[0])
-    if not isinstance(giver, Task) or giver.kind not in _ANSWERING or id(giver) in unsure:
+    if not isinstance(giver, Task) or giver.kind not in _ANSWERING or giver.when is not None:
         return False
     shape = reduce(part_of, path[1], use.view.find(path[0])[1])
     return shape is not None and shape.kind == "text"

@@ -139,7 +139,7 @@ class Shapes:
             case "person":
                 return _DECISION
             case "past":
-                return _of_records(loop)
+                return None
         return PLAIN
 
     def _of_loop(self, loop: nodes.Loop) -> Shape:
@@ -196,17 +196,6 @@ def part_of(shape: Shape | None, key: str | int) -> Shape | None:
 def lacks(shape: Shape, key: str | int) -> bool:
     """Checks whether a value of this shape certainly lacks a member; an index may always exist."""
     return isinstance(key, str) and not shape.open and key not in shape.fields
-
-
-def _of_records(loop: nodes.Loop) -> Shape | None:
-    """Returns the shape of a memory; None across runs: old records may be of another version."""
-    if loop.memory is None or loop.memory.across_runs:
-        return None
-    names = [name for name, _ in loop.memory.record.entries]
-    if not all(isinstance(name, str) for name in names):
-        return None
-    fields: dict[str, Shape | None] = {str(name): None for name in names}
-    return Shape("list", items=Shape("object", {"number": PLAIN} | fields))
 
 
 _LISTED_MAX = 12
