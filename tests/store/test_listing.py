@@ -84,7 +84,8 @@ def filled(path: Path) -> Iterator[SqliteStore]:
     [
         ({}, ["third", "second", "first"]),
         ({"is_reversed": True}, ["first", "second", "third"]),
-        ({"text": "SECOND flow"}, ["second"]),
+        ({"text": "harbour in SEC"}, ["second"]),
+        ({"text": "grüsse"}, ["third", "second", "first"]),
         ({"text": "input"}, []),
         ({"text": "key first"}, ["first"]),
         ({"text": "third.yaml"}, ["third"]),

@@ -341,7 +341,7 @@ export interface paths {
         };
         /**
          * List Runs
-         * @description The newest runs first, or as `sort` says; `search` looks at ids, names, files and keys.
+         * @description The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs.
          */
         get: operations["list_runs_api_runs_get"];
         put?: never;

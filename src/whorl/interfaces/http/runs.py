@@ -130,7 +130,7 @@ class RunsQuery(Closed):
 
 @router.get("/runs")
 def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> RunList:
-    """The newest runs first, or as `sort` says; `search` looks at ids, names, files and keys."""
+    """The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs."""
     name, _, value = (query.label or "").partition("=")
     which = RunFilter(
         status=query.status,

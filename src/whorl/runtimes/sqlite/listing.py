@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
@@ -19,6 +20,8 @@ from whorl.runtimes.sqlite.ownership import LEASE_S, ClockPair, StorePart, has_l
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import Entry
     from whorl.runtimes.sqlite.connection import Column
 
 
@@ -108,7 +111,7 @@ _STORE_FOLDER: Final = ".whorl"
 class RunFilter:
     """The filter and the order of a list of runs: the newest first, or the largest value first.
 
-    `text` is searched in the id, name, file and key. `ended` is the exit reason of a loop
+    `text` is searched in the id, name, file, key and inputs. `ended` is the exit reason of a loop
     or the mark of the run. Times are when runs began. `key` is a prefix that keys have, or must not
     have. Runs have all `labels`.
     """
@@ -139,17 +142,12 @@ class RunFilter:
         each = [*values, self.without_key, *self.labels]
         return words, [value for part in each for value in part]
 
-    def holds(self, row: RunRow) -> bool:
-        """Checks what the rows of tables do not say: whether a run is driven, parts of names."""
-        names = (row.id, row.name, row.file, row.key)
-        is_named = any(self.text.casefold() in name.casefold() for name in names)
-        return is_named and self.status in (None, row.status)
-
 
 class RunListing(StorePart):
     """The queries of lists."""
 
     _number: Callable[[str], int]
+    read: Callable[..., Iterator[Entry]]
 
     def runs(
         self,
@@ -166,7 +164,8 @@ class RunListing(StorePart):
         """Returns the first runs of a list, or those that follow the run `before`."""
         rows: list[RunRow] = []
         for page in self._pages(which, before):
-            rows += filter(which.holds, map(self._listed, page))
+            shown = [row for row in map(self._listed, page) if which.status in (None, row.status)]
+            rows += [row for row in shown if self._holds(which.text.casefold(), row)]
             if len(rows) >= limit:
                 break
         return rows[:limit]
@@ -207,6 +206,15 @@ class RunListing(StorePart):
                 return
             yield page
             last = page[-1][0]
+
+    def _holds(self, words: str, row: RunRow) -> bool:
+        """Checks whether a run has a text in one of its names or in an input."""
+        if any(words in name.casefold() for name in (row.id, row.name, row.file, row.key)):
+            return True
+        with suppress(StoreError):
+            for first in self.read(row.id, limit=1):
+                return _in(first.event.body.get("input"), words)
+        return False
 
     def _listed(self, row: tuple[Any, ...]) -> RunRow:
         """Returns a row for a list; a damaged row is named, and the others are still listed."""
@@ -276,3 +284,10 @@ class RunListing(StorePart):
     def model_calls(self, run: str) -> int:
         """Returns how many calls of a run a model or agent answered."""
         return int(self._reader.rows(_MODEL_CALLS, (run,))[0][0])
+
+
+def _in(value: Json, words: str) -> bool:
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return any(_in(part, words) for part in parts)
+    return words in str(value).casefold()

@@ -70,7 +70,7 @@ function Search({ text, onChange }: { text: string; onChange: (text: string) => 
     <input
       id="filter-search"
       type="search"
-      placeholder="Search id, workflow, file, key"
+      placeholder="Search inputs, id, workflow, file"
       aria-label="Search"
       value={typed}
       maxLength={200}
