@@ -278,7 +278,7 @@ def test_what_failed_at_a_limit_or_a_gate_may_go_on(
 
 
 def test_why_a_run_is_paused(whorl: Whorl) -> None:
-    whorl("run polish.yaml x --budget 0.00001").ends(5, "polish: not begun")
+    whorl("run polish.yaml x --budget 0.00001").ends(5, "polish: 1 iteration so far")
     whorl("show").says("next: whorl resume")
     done = whorl("run failing.yaml --budget 0.00001 --json").json
 
