@@ -192,22 +192,6 @@ class ForEachFrame(FrameFields):
     kept: NotRequired[dict[str, dict[str, Any]]]
 
 
-class Intent(TypedDict):
-    """What a call that is to be sent needs of a budget."""
-
-    reserve: Amounts
-    cap: Any
-    at_worst: Amounts
-
-
-class Turns(TypedDict):
-    """How far a model with tools has come."""
-
-    root: str
-    number: int
-    tools: int
-
-
 class TaskFrame(FrameFields):
     """A task, at its present attempt and turn."""
 
@@ -228,14 +212,14 @@ class TaskFrame(FrameFields):
     asked_later: NotRequired[int]
     # How the address is taken back that was given away for a call.
     unsubscribe: NotRequired[Values]
-    # The budget.
-    intent: NotRequired[Intent]
+    # The budget: what a call that is to be sent needs of it (reserve, cap, at_worst), what is held.
+    intent: NotRequired[dict[str, Any]]
     reserve: NotRequired[Amounts]
     held: NotRequired[Amounts]
     cap: NotRequired[int]
     unsent: NotRequired[bool]
-    # Tools.
-    turns: NotRequired[Turns]
+    # Tools: how far it has come (root, number, tools).
+    turns: NotRequired[dict[str, Any]]
     turn: NotRequired[Json]
     results: NotRequired[list[Values]]
 
@@ -250,62 +234,6 @@ class Budgeted(TypedDict, total=False):
     open: int
 
 
-class Iteration(TypedDict):
-    """The iteration that a loop is in: where, since when, and what the loop had used before it."""
-
-    address: str
-    at: float
-    usage: Amounts
-    remembered: NotRequired[bool]
-
-
-class KeptIteration(TypedDict):
-    """An iteration that a loop may return."""
-
-    number: int
-    results: Values
-    score: NotRequired[float | None]
-    approved: NotRequired[bool]
-
-
-class Suspended(TypedDict):
-    """An iteration that a budget stopped: in which phase and when, and what it waited for."""
-
-    phase: Phase
-    at: float
-    waits: dict[str, Waiting]
-
-
-class Judged(TypedDict):
-    """The answers of a judge so far: its votes, and once they decide, the verdict.
-
-    `words` are those of its last answer: the reason, the evidence.
-    """
-
-    votes: NotRequired[list[str]]
-    answer: NotRequired[str]
-    words: NotRequired[Values]
-    met: NotRequired[bool | None]
-    reask: NotRequired[bool]
-
-
-class OwnEnd(TypedDict):
-    """How an exploring loop would have ended by its own rule, and what it had then."""
-
-    reason: str
-    by: str
-    fields: Values
-    variables: Values
-
-
-class Exploring(TypedDict):
-    """A loop runs up to `most` iterations; `extra` is what judges used beside its own rule."""
-
-    most: int
-    extra: Amounts
-    own: NotRequired[OwnEnd]
-
-
 class LoopFrame(FrameFields, Budgeted):
     """A loop; one that could not be set up has none of its own fields."""
 
@@ -315,15 +243,16 @@ class LoopFrame(FrameFields, Budgeted):
     started: float
     carry: Values
     past: list[Json]
-    iteration: NotRequired[Iteration]
+    # The iteration that it is in: address, at, the usage before it, remembered.
+    iteration: NotRequired[dict[str, Any]]
     checked: NotRequired[bool]
     fresh: NotRequired[bool]
     reason: NotRequired[str]
-    # What it keeps of its iterations.
+    # What it keeps of its iterations; what it may return has number, results, score, approved.
     last: NotRequired[int]
     previous: NotRequired[Values]
-    first: NotRequired[KeptIteration]
-    best: NotRequired[KeptIteration]
+    first: NotRequired[dict[str, Any]]
+    best: NotRequired[dict[str, Any]]
     all: NotRequired[dict[str, list[Json]]]
     history: NotRequired[list[Json]]
     history_cuts: NotRequired[int]
@@ -343,18 +272,21 @@ class LoopFrame(FrameFields, Budgeted):
     texts_before: NotRequired[dict[str, str | None]]
     marks: NotRequired[dict[str, float]]
     stale: NotRequired[dict[str, int]]
-    # Judges, by the same ids; `before` where an iteration is not made yet.
+    # Judges, by the same ids: votes, and once they decide, the verdict `met`; the last answer and
+    # its words (reason, evidence); reask. `before` where an iteration is not made yet.
     before: NotRequired[bool]
-    judged: NotRequired[dict[str, Judged]]
+    judged: NotRequired[dict[str, dict[str, Any]]]
     asking: NotRequired[str]
     asks: NotRequired[dict[str, int]]
     judge: NotRequired[str | None]
     # What judges are asked that decides nothing any more, and what had been used before that.
-    rest: NotRequired[dict[str, Judged]]
+    rest: NotRequired[dict[str, dict[str, Any]]]
     rest_from: NotRequired[Amounts]
-    explore: NotRequired[Exploring]
+    # It runs up to `most` iterations; `extra` is what judges used beside its own rule, `own` how
+    # that would have ended it, and what it had then: reason, by, fields, variables.
+    explore: NotRequired[dict[str, Any]]
     explored: NotRequired[int]
-    aside: NotRequired[Exploring]
+    aside: NotRequired[dict[str, Any]]
     # Limits.
     stop_at: NotRequired[int]
     time_from: NotRequired[float]
@@ -362,7 +294,8 @@ class LoopFrame(FrameFields, Budgeted):
     short_of_run: NotRequired[bool]
     needs: NotRequired[Amounts]
     out_of_budget: NotRequired[dict[str, Any]]
-    suspended: NotRequired[Suspended]
+    # An iteration that a budget stopped: in which phase, when, and what it waited for.
+    suspended: NotRequired[dict[str, Any]]
     # What a person accepted.
     accepted: NotRequired[Values]
     accepted_number: NotRequired[int]

@@ -85,7 +85,7 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
     machine.drop_body(frame)
     discard(frame, "suspended", "out_of_budget")
     discard(frame, *_RESULT)
-    frame.update(own["fields"])  # type: ignore[typeddict-item]
+    frame.update(own["fields"])
     machine.root_values(frame["scope"]).update(own["variables"])
     return own["reason"], own["by"]
 

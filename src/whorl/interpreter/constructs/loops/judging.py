@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.interpreter.evaluation import FrameScope
-    from whorl.interpreter.frames import Judged, LoopFrame, Outcome, Values
+    from whorl.interpreter.frames import LoopFrame, Outcome, Values
     from whorl.interpreter.plan import Leaf, LoopPlan, Rule
     from whorl.interpreter.state import State
     from whorl.ir import Condition
@@ -177,7 +177,7 @@ def _ask_rest(machine: State, key: str) -> bool:
     frame, scope = machine.loop_frames[key], machine.scope_at(machine.loop_frames[key]["inner"])
     rest = frame.get("rest", {})
     for leaf, judge in machine.plan.rules[frame["node"]].judges.items():
-        own: Judged = frame["judged"].get(leaf, {})
+        own = frame["judged"].get(leaf, {})
         judged = rest.setdefault(leaf, {"votes": list(own.get("votes", []))})
         is_answered = "met" in judged or len(judged["votes"]) >= judge.votes
         if is_answered or ("answer" in own and not own.get("votes")):
@@ -196,7 +196,7 @@ def _ask_rest(machine: State, key: str) -> bool:
     return False
 
 
-def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
+def _count_vote(judged: dict[str, Any], value: Any, wanted: int) -> None:
     """Counts a vote as yes, no or (after one more try) ambiguous; a majority of all votes decides.
 
     A text that the model could not read as a whole gets no verdict.
