@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
 from typing import Final
@@ -43,7 +42,6 @@ _WORDS: dict[int, tuple[str, str]] = {
         "cannot be opened",
         "check that its folder exists and may be written, or name another place with --store",
     ),
-    apsw.SQLITE_PERM: ("may not be opened", "check the rights of the file and its folder"),
     apsw.SQLITE_NOTADB: (
         "is not a store of Whorl",
         "name another place with --store, or move the file away",
@@ -70,38 +68,32 @@ def is_of_reading(error: apsw.Error) -> bool:
 
 
 def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreError:
+    result, is_final, code = _number(error, "result") & 0xFF, False, "R900"
     usual = ("cannot be used", "run `whorl project doctor` to look at the store")
-    is_final, code = False, "R900"
-    what, remedy = _WORDS.get(_number(error, "result") & 0xFF, usual)
+    what, remedy = _WORDS.get(result, usual)
     if is_fsync_fault(error):
         is_final, what = True, "did not reach the disk (fsync failed)"
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
-    elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
+    elif result == apsw.SQLITE_CORRUPT:
         code = "R906"
-    elif _is_cut(error, path):
+    elif _number(error, "extendedresult") == apsw.SQLITE_IOERR_SHORT_READ or (
+        # A file with a log is a store even if SQLite denies it.
+        result == apsw.SQLITE_NOTADB and os.path.exists(f"{path}-wal")
+    ):
         code, what, remedy = "R906", "is damaged: it, or its log ('-wal'), is cut", DOCTOR
-    elif _number(error, "result") & 0xFF in _OF_DISKS and is_full(path):
+    elif result in _OF_DISKS and is_full(path):
         what, remedy = _FULL
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
     # A copy that fails has left no words with the connection.
     why = "" if str(error) == "not an error" else f": {error}"
-    words = f"the store {path!r} {what}{why}{needed}"
-    return StoreError(words, code=code, help=remedy, is_final=is_final)
-
-
-def _is_cut(error: Exception, path: str) -> bool:
-    """Returns whether a file is cut short; one with a log is a store even if SQLite denies it."""
-    if _number(error, "extendedresult") == apsw.SQLITE_IOERR_SHORT_READ:
-        return True
-    is_no_store = _number(error, "result") & 0xFF == apsw.SQLITE_NOTADB
-    return is_no_store and os.path.exists(f"{path}-wal")
+    return StoreError(
+        f"the store {path!r} {what}{why}{needed}", code=code, help=remedy, is_final=is_final
+    )
 
 
 def unmade(error: OSError, path: str) -> StoreError:
     """Returns why the file of a store could not be created."""
-    remedy = "check the rights of its folder, or name another place with --store"
-    if error.errno == errno.ENOSPC:
-        remedy = "free some space, or name another place with --store"
+    remedy = "check the room and the rights of its folder, or name another place with --store"
     return StoreError(f"the store {path!r} cannot be made: {error}", help=remedy)
 
 

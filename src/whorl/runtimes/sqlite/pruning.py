@@ -16,16 +16,15 @@ import apsw
 
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.checking import is_of_run
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter, RunListing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.providers.settings import Retention
-    from whorl.runtimes.journal.journal import RunRow
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite.rows import JournalTables
 
 
@@ -111,13 +110,13 @@ class Pruning(RunListing):
         limit = self.clock() - older_than_s
         each = (RunFilter(status=status, without_key=without_key) for status in statuses)
         rows = [row for which in each for row in self.list_runs(which, 2**31)]
-        old = [row for row in rows if row.updated_at < limit]
+        old = [(row.id, row.status) for row in rows if row.updated_at < limit]
         return await self._delete(old, limit, dry_run=dry_run)
 
     async def remove(self, key: str) -> Pruned:
         """Deletes all runs whose keys begin with a prefix, unless a process drives them."""
         rows = self.list_runs(RunFilter(key=key), 2**31)
-        return await self._delete(rows, self.clock() + 1.0)
+        return await self._delete([(row.id, row.status) for row in rows], self.clock() + 1.0)
 
     async def remove_run(self, run: RunId, *, dry_run: bool = False) -> Pruned:
         """Deletes a run that has ended, or one that cannot resume because its journal is damaged.
@@ -129,7 +128,7 @@ class Pruning(RunListing):
         if not is_over and not any(is_of_run(fault, run) for fault in self.check()):
             words, advice = f"run {run} has not ended", f"`whorl runs cancel {run}` ends it"
             raise UsageError(words, help=advice, code="W905")
-        pruned = await self._delete([row], self.clock() + 1.0, dry_run=dry_run)
+        pruned = await self._delete([(run, row.status)], self.clock() + 1.0, dry_run=dry_run)
         if not pruned.runs:
             words = f"run {run} is being driven, and was not deleted"
             raise UsageError(words, help="end the process that drives it first", code="R902")
@@ -143,55 +142,50 @@ class Pruning(RunListing):
         now = self.clock()
         old = math.inf if keep.older_than_s is None else keep.older_than_s
         ended = self._reader.rows(_ENDED, (f"{EXPERIMENT}*",))
-        pruned: list[tuple[RunId, int, int]] = []
-        for index, (run, status, updated_at) in enumerate(ended[:limit]):
-            is_old = now - updated_at > old
-            is_surplus = keep.max_runs is not None and len(ended) - index > keep.max_runs
-            is_large = keep.max_bytes is not None and self.used_bytes() > keep.max_bytes
-            if not (is_old or is_surplus or is_large):
-                break
-            pruned.append(await self._pruned(run, status, now + 1.0))
-        return await self._shrunk(pruned)
+
+        def surplus() -> Iterator[tuple[RunId, str]]:
+            for index, (run, status, updated_at) in enumerate(ended[:limit]):
+                is_old = now - updated_at > old
+                is_surplus = keep.max_runs is not None and len(ended) - index > keep.max_runs
+                is_large = keep.max_bytes is not None and self.used_bytes() > keep.max_bytes
+                if not (is_old or is_surplus or is_large):
+                    return
+                yield run, status
+
+        return await self._delete(surplus(), now + 1.0)
 
     async def _delete(
-        self, rows: list[RunRow], older_than: float, *, dry_run: bool = False
+        self, runs: Iterable[tuple[RunId, str]], older_than: float, *, dry_run: bool = False
     ) -> Pruned:
-        each = [(row.id, row.status, older_than) for row in rows]
-        pruned = [await self._pruned(*row, dry_run=dry_run) for row in each]
-        return await self._shrunk(pruned, dry_run=dry_run)
+        """Deletes runs that no process drives, and frees the space of all that is deleted.
 
-    async def _pruned(
-        self, run: RunId, status: str, older_than: float, *, dry_run: bool = False
-    ) -> tuple[RunId, int, int]:
-        """Deletes a run unless it is driven; returns it with its numbers of entries and bytes."""
-        size, entries = self._reader.rows(_SIZE, (run,))[0]
-        if dry_run:
-            return run, entries, size
-        if self.is_mirror:
-            # First, so that no refresh brings it back in between.
-            await self.note_pruned(run)
-        number = await self._ask(partial(delete, run=run, status=status, older_than=older_than))
-        await self._sweep([number] if number else [])
-        return (run, entries, size) if number else (RunId(""), 0, 0)
-
-    async def _sweep(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            while await self._ask(partial(sweep, number=number)):
-                await asyncio.sleep(0)
-
-    async def _shrunk(
-        self, pruned: list[tuple[RunId, int, int]], *, dry_run: bool = False
-    ) -> Pruned:
-        """Frees the space of deleted runs, also of runs that a crash left half deleted."""
-        gone = [(run, entries, size) for run, entries, size in pruned if run]
+        That includes runs that a crash left half deleted.
+        """
+        gone: list[tuple[RunId, int, int]] = []
+        for run, status in runs:
+            size, entries = self._reader.rows(_SIZE, (run,))[0]
+            if not dry_run:
+                if self.is_mirror:
+                    # First, so that no refresh brings it back in between.
+                    await self.note_pruned(run)
+                apply = partial(delete, run=run, status=status, older_than=older_than)
+                if not (number := await self._ask(apply)):
+                    continue
+                await self._sweep(number)
+            gone.append((run, entries, size))
         left = [] if dry_run else [row[0] for row in self._reader.rows(_LEFT_OVER)]
-        await self._sweep(left)
+        for number in left:
+            await self._sweep(number)
         if (gone or left) and not dry_run:
             while await self._ask(give_back, alone=True):
                 continue
             await self._ask(empty_log, alone=True)
         entries, bytes_ = sum(part[1] for part in gone), sum(part[2] for part in gone)
         return Pruned(tuple(part[0] for part in gone), entries, bytes_, dry_run)
+
+    async def _sweep(self, number: int) -> None:
+        while await self._ask(partial(sweep, number=number)):
+            await asyncio.sleep(0)
 
     def pruned_runs(self) -> dict[RunId, float]:
         """Returns the deleted runs, and when each had its last entry."""
