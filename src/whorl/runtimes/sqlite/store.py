@@ -323,11 +323,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         except StoreError as fault:
             settle([(job, None, copy(fault)) for job in jobs], own_loop=loop)
             return
-        outcomes = writer.commit_now(jobs)
-        if outcomes is None:
-            writer.submit(jobs)
-        else:
-            settle(outcomes, own_loop=loop)
+        writer.submit(jobs)
 
     def _started(self) -> Writer:
         """Returns the writer; a store that is only read never starts it."""
@@ -365,8 +361,7 @@ def _packed(state: Json) -> bytes:
 # The one writer of a process to a store: it commits all that waits at once.
 #
 # An append is acknowledged after the commit that holds it has reached the disk, never before.
-# Commits are made by a thread. A few appends on a quick disk take the fast lane: the same commit,
-# made by the event loop itself, which takes half the CPU, unless that would hold the loop up.
+# Commits are made by a thread, so that a slow disk does not hold up the event loop.
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
 Outcome: TypeAlias = "tuple[Job, object, WhorlError | None]"
@@ -374,10 +369,6 @@ Outcome: TypeAlias = "tuple[Job, object, WhorlError | None]"
 JOBS_PER_COMMIT_MAX: Final = 4096
 RESTART_PAGES: Final = 12_000
 _RESTART_WAIT_MS: Final = 1000
-_FEW: Final = 4
-_QUICK_S: Final = 0.002
-# What is larger is deflated beside the event loop.
-_SMALL_BYTES: Final = 65_536
 
 
 @dataclass(slots=True, eq=False)
@@ -422,9 +413,7 @@ class Writer:
         self._broken: StoreError | None = None
         self._in_hand: list[Job] = []
         self._gate = threading.Lock()
-        self._turn = threading.Lock()
         self._monotonic = monotonic
-        self._commit_s = 0.0
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="whorl-writer", daemon=True)
         self._thread.start()
@@ -435,31 +424,6 @@ class Writer:
                 self._queue.put(jobs)
                 return
         settle((job, None, self._stopped()) for job in jobs)
-
-    def commit_now(self, jobs: list[Job]) -> list[Outcome] | None:
-        """Commits a few appends in the caller's thread; None if the writer has to do it."""
-        if len(jobs) > _FEW or self._commit_s > _QUICK_S or self._closed:
-            return None
-        for job in jobs:
-            if not isinstance(job, Append) or job.size >= _SMALL_BYTES:
-                return None
-        if not self._turn.acquire(blocking=False):
-            return None
-        try:
-            if self._fault() is not None or not self._queue.empty() or not self._begin_at_once():
-                return None
-            outcomes = self._commit(jobs, begun=True)
-        except BaseException:
-            # A thread that is not ours, perhaps with a transaction open.
-            self._broken = ended(f"writing to the store {self._path!r} was interrupted")
-            # An event loop may only log what a callback of it raises: nobody may wait for ever.
-            settle([(job, None, self._stopped()) for job in jobs], own_loop=jobs[0].loop)
-            raise
-        finally:
-            self._turn.release()
-        if self._is_log_long():
-            self._queue.put([])
-        return outcomes
 
     def close(self) -> None:
         with self._gate:
@@ -481,8 +445,7 @@ class Writer:
                 if jobs or self._tables.ownership.is_beat_due(self._monotonic()):
                     self._serve(jobs)
                 if self._is_log_long():
-                    with self._turn:
-                        self._checkpoint()
+                    self._checkpoint()
             self._leave()
         finally:
             # Reached early only by a mistake of ours (or a test's crash): nobody may wait for ever.
@@ -505,38 +468,20 @@ class Writer:
 
     def _serve(self, jobs: list[Job]) -> None:
         self._in_hand = jobs
-        with self._turn:
-            outcomes = self._commit([job for job in jobs if not job.alone])
-        settle(outcomes)  # the tasks that continue now find the fast lane free
+        settle(self._commit([job for job in jobs if not job.alone]))
         for job in jobs:
             if isinstance(job, Change) and job.alone:
-                with self._turn:
-                    outcomes = [self._perform(job)]
-                settle(outcomes)
+                settle([self._perform(job)])
         self._in_hand = []
 
-    def _begin_at_once(self) -> bool:
-        """Begins a transaction unless another process is writing, or something is wrong."""
-        self._connection.set_busy_timeout(0)
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except apsw.Error:
-            return False  # the thread waits for the other process, or tells what is wrong
-        finally:
-            self._connection.set_busy_timeout(connecting.BUSY_TIMEOUT_MS)
-        return True
-
-    def _commit(self, jobs: list[Job], *, begun: bool = False) -> list[Outcome]:
-        # What is begun was looked at before.
-        if not begun and (wrong := self._fault()) is not None:
+    def _commit(self, jobs: list[Job]) -> list[Outcome]:
+        if (wrong := self._fault()) is not None:
             return [(job, None, copy(wrong)) for job in jobs]
         self._announce("before", jobs)
-        started = self._monotonic()
         try:
-            if not begun:
-                connecting.begin(self._connection)
+            connecting.begin(self._connection)
             outcomes = self._apply(jobs)
-            if self._tables.ownership.is_beat_due(started):
+            if self._tables.ownership.is_beat_due(self._monotonic()):
                 self._tables.ownership.beat()
             self._announce("inside", jobs)
             self._connection.execute("COMMIT")
@@ -550,8 +495,6 @@ class Writer:
         self._tables.settle(committed=True)
         self._watch.note_commit()
         self._announce("after", jobs)
-        if len(jobs) <= _FEW:
-            self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
         return outcomes
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
