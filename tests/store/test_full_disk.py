@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import time
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,6 @@ def test_a_full_disk_stops_the_append_and_room_lets_it_go_on(store: SqliteStore)
     with pytest.raises(StoreError, match=r"runs\.db' has no room to grow") as caught:
         asyncio.run(fill())
     assert caught.value.code == "R900"
-    assert re.search(r"\(\d{4} bytes are needed\)$", str(caught.value))
     assert "free some space" in caught.value.help
     assert store.run(run).last_seq == 1 + 3 * written
 

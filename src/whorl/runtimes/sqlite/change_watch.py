@@ -124,12 +124,12 @@ class FileWatch:
         if self._damage is None and (_is_harmed(error) or isinstance(error, apsw.CorruptError)):
             self._damage = copy(fault)
 
-    def fault_of(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
+    def fault_of(self, error: apsw.Error) -> StoreError:
         """Translates an error of SQLite; the file was a store when it was opened."""
         if _is_harmed(error):
             words = f"the store {self._path!r} {_HARMED}: {error}"
             return StoreError(words, code="R907", help=_ADVICE)
-        return store_error(error, self._path, bytes_needed)
+        return store_error(error, self._path)
 
     def _change(self, connection: apsw.Connection | None) -> str:
         file = _identity(self._path)

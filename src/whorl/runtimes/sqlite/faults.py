@@ -67,7 +67,7 @@ def is_of_reading(error: apsw.Error) -> bool:
     return True
 
 
-def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreError:
+def store_error(error: Exception, path: str) -> StoreError:
     result, is_final, code = _number(error, "result") & 0xFF, False, "R900"
     usual = ("cannot be used", "run `whorl project doctor` to look at the store")
     what, remedy = _WORDS.get(result, usual)
@@ -83,12 +83,9 @@ def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreErro
         code, what, remedy = "R906", "is damaged: it, or its log ('-wal'), is cut", DOCTOR
     elif result in _OF_DISKS and is_full(path):
         what, remedy = _FULL
-    needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
     # A copy that fails has left no words with the connection.
     why = "" if str(error) == "not an error" else f": {error}"
-    return StoreError(
-        f"the store {path!r} {what}{why}{needed}", code=code, help=remedy, is_final=is_final
-    )
+    return StoreError(f"the store {path!r} {what}{why}", code=code, help=remedy, is_final=is_final)
 
 
 def unmade(error: OSError, path: str) -> StoreError:

@@ -359,15 +359,6 @@ class Append:
     loop: asyncio.AbstractEventLoop | None = None
     alone: ClassVar[bool] = False
 
-    @property
-    def size(self) -> int:
-        size = 64 * len(self.rows)
-        for row in self.rows:
-            size += len(row.body)
-            for _, text in row.large:
-                size += len(text)
-        return size
-
 
 @dataclass(slots=True, eq=False)
 class JournalTables:

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -381,7 +381,6 @@ class Change:
     alone: bool = False  # outside of a transaction, as vacuum needs it
     answer: asyncio.Future[object] | None = None
     loop: asyncio.AbstractEventLoop | None = None
-    size: ClassVar[int] = 0
 
 
 Job: TypeAlias = Append | Change
@@ -486,7 +485,7 @@ class Writer:
             self._announce("inside", jobs)
             self._connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - a mistake with one run must not end all others
-            fault = self._rolled_back(error, sum(job.size for job in jobs))
+            fault = self._rolled_back(error)
             self._tables.settle(committed=False)
             if isinstance(fault, InternalError) and len(jobs) > 1:
                 # One of these cannot be written; it is unknown which one.
@@ -519,10 +518,10 @@ class Writer:
                 raise
             return job, None, self._rolled_back(error)
 
-    def _rolled_back(self, error: Exception, bytes_needed: int = 0) -> StoreError | InternalError:
+    def _rolled_back(self, error: Exception) -> StoreError | InternalError:
         fault: StoreError | InternalError
         if isinstance(error, apsw.Error):
-            fault = self._watch.fault_of(error, bytes_needed)
+            fault = self._watch.fault_of(error)
             self._watch.note_failure(error, fault)
             if is_fsync_fault(error):
                 self._broken = fault
