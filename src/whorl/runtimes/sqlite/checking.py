@@ -14,7 +14,7 @@ from whorl.runtimes.sqlite.connection import fetch, fetch_readable
 from whorl.runtimes.sqlite.encoding import Unreadable, checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 Types: TypeAlias = tuple[type | tuple[type, ...], ...]
 
@@ -75,14 +75,12 @@ def used_bytes(connection: apsw.Connection) -> int:
     return int(pages * connection.pragma("page_size"))
 
 
-def faults(
-    connection: apsw.Connection, report: Callable[[int, int], None] = lambda done, all_of_it: None
-) -> list[str]:
-    """Returns each damage with its run and entry; `report` receives the number of entries read."""
-    return list(islice(_faults(connection, report), FAULTS_MAX))
+def faults(connection: apsw.Connection) -> list[str]:
+    """Returns each damage with its run and entry."""
+    return list(islice(_faults(connection), FAULTS_MAX))
 
 
-def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> Iterator[str]:
+def _faults(connection: apsw.Connection) -> Iterator[str]:
     try:
         pages = [str(row[0]) for row in fetch(connection, f"PRAGMA integrity_check({FAULTS_MAX})")]
     except (apsw.Error, UnicodeDecodeError) as error:
@@ -92,7 +90,7 @@ def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> 
         try:
             runs = {number: id_.decode("utf-8", "replace") for number, id_ in
                     fetch(connection, _RUNS) if isinstance(id_, bytes)}  # fmt: skip
-            yield from part(connection, runs, report)
+            yield from part(connection, runs)
         except (apsw.Error, UnicodeDecodeError) as error:
             yield f"{PAGES}{error}"
 
@@ -107,9 +105,7 @@ def _named(runs: dict[int, str], run: object, seq: object = None) -> str:
     return f"run {name!r}" if seq is None else f"run {name!r}, entry {seq}"
 
 
-def _entries(
-    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
-) -> Iterator[str]:
+def _entries(connection: apsw.Connection, runs: dict[int, str]) -> Iterator[str]:
     last = connection.execute("SELECT max(id) FROM journal").get or 0
     done = 0
     while done < last:
@@ -118,20 +114,15 @@ def _entries(
             if len(row) <= 3 or checksum(row[2:5], *row[5:-1]) != row[-1]:
                 yield f"{_named(runs, row[1], row[2])}: it has changed since it was written"
         done = window[1]
-        report(done, last)
 
 
-def _missing(
-    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
-) -> Iterator[str]:
+def _missing(connection: apsw.Connection, runs: dict[int, str]) -> Iterator[str]:
     for run, last, entries, seq in fetch(connection, _COUNTS):
         words = f"its last entry should be {last}; {entries} are there, up to {seq}"
         yield f"{_named(runs, run)}: {words}"
 
 
-def _payloads(
-    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
-) -> Iterator[str]:
+def _payloads(connection: apsw.Connection, runs: dict[int, str]) -> Iterator[str]:
     for (number,) in fetch(connection, "SELECT id FROM payloads"):
         try:
             encoding.payload(connection, number)

@@ -407,10 +407,10 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         with self._reader.lend() as connection:
             return checking.used_bytes(connection)
 
-    def check(self, report: Callable[[int, int], None] = lambda done, all_of_it: None) -> list[str]:
-        """Returns each damage with its run and entry; `report` receives the progress."""
+    def check(self) -> list[str]:
+        """Returns each damage with its run and entry."""
         with self._reader.lend() as connection:
-            return checking.faults(connection, report)
+            return checking.faults(connection)
 
     def copy_to(self, path: str) -> None:
         with self._reader.lend() as connection:
