@@ -404,5 +404,5 @@ def test_a_name_inside_of_a_file_counts_where_it_means_one(project: Path, whorl:
         assert whorl("run", name, "x").out.strip() == "draft one"
         whorl("validate", name).ends(0)
     whorl("run x x").ends(2)
-    whorl("run twice x").ends(2, "'twice' could be a/x.yaml or b/x.yaml")
+    whorl("run twice x").ends(2, "'twice' could be a/x.yaml, b/x.yaml")
     whorl("run a/twice x").ends(0)

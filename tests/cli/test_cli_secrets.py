@@ -232,7 +232,7 @@ def test_a_secret_in_a_definition_is_not_copied_into_the_store(whorl: Whorl, key
         assert (done.code, json.loads(done.out)["output"]) == (0, "Bearer ***")
 
     assert places_of(SECRET, keyed, "keyed.json", "secret.txt") == []
-    assert "other inputs" in whorl("run", "keyed.json", "--key", "one", "-i", "key=another-1").err
+    assert "belongs to run" in whorl("run", "keyed.json", "--key", "one", "-i", "key=another-1").err
     again = whorl("run", "keyed.json", "--key", "two", "-i", "key=another-1", "--json")
     assert json.loads(again.out)["output"] == "Bearer ***"
 

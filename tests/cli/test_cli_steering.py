@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from command_line import FAILING, GATED, POLISH, Whorl
@@ -206,7 +206,7 @@ def test_a_gate_is_shown_waits_for_one_decision_and_keeps_the_words(whorl: Whorl
     done = whorl("runs reject last --feedback 'too wet' --json").ends(0).json
 
     assert done["outputs"] == {"ok": False, "words": "too wet"}
-    whorl("runs reject last").ends(2, "was rejected already")
+    whorl("runs reject last").ends(2, "has no open question; it has succeeded")
     whorl("show").prints("✗ check", "rejected: too wet")
     whorl("why").prints("check was rejected: too wet")
     place = whorl("show last/check").prints(
@@ -217,7 +217,6 @@ def test_a_gate_is_shown_waits_for_one_decision_and_keeps_the_words(whorl: Whorl
     whorl("run gated.yaml")
     done = whorl("runs approve last --feedback 'my words' --json").ends(0).json
     assert done["outputs"] == {"ok": True, "words": "my words"}
-    whorl("runs approve last").ends(2, "was approved already")
     # Nothing is left to do.
     assert "next:" not in whorl("show").out
 
@@ -229,10 +228,10 @@ def test_several_gates_need_an_address(whorl: Whorl, project: Path) -> None:
     whorl("run two.yaml").ends(4)
 
     whorl("runs approve last").ends(2, "both/one", "both/two")
-    whorl("runs approve last --at both/tow").says("did you mean 'both/two'?")
+    whorl("runs approve last --at both/tow").says("open now: both/one, both/two")
     whorl("runs approve last --at both/two").ends(4)
     told = whorl("runs reject last --at both/two")
-    told.ends(2, "'both/two' was approved already", "open now: both/one")
+    told.ends(2, "it is answered already", "open now: both/one")
     whorl("runs approve last").ends(0)
 
 
@@ -319,7 +318,7 @@ def test_results_may_be_edited(whorl: Whorl, project: Path, loop: Callable[[str]
     whorl("runs approve last --value x --set a=b").says("--set for results of a loop")
     assert whorl("runs approve last --value @better.md --json").json["output"] == "by hand\n"
     whorl("run", loop("ask_person: each"))
-    whorl("runs approve last --set wrte=x").says("has no result 'wrte'")
+    whorl("runs approve last --set wrte=x").says("there are: write")
     assert whorl("runs approve last --set 'write=by hand' --json").json["output"] == "by hand"
     whorl("why").prints("was approved with edits")
 
@@ -403,19 +402,3 @@ def test_what_is_no_change_is_not_told_as_one(whorl: Whorl, project: Path) -> No
     whorl("run gated.yaml")
     (project / "gated.yaml").write_text(GATED.replace("Publish", "Print"))
     whorl("runs approve last").says(f"gated.yaml {SAYS}")
-
-
-def test_one_of_several_workflows_is_named_in_advice(whorl: Whorl, project: Path) -> None:
-    def write(address: str) -> None:
-        (project / "template.json").write_text(of_several("", address))
-
-    given: list[Any] = ["template.json", "--workflow", "the second"]
-    write("@concat('http://127.0.0.1:9', '/a')")
-    untested = whorl("test", *given)
-    assert whorl("run", *given).code != 0
-    write("@concat('http://127.0.0.1:9', '/b')")
-
-    done = whorl("resume last")
-
-    assert advised(untested.err, "run") == ["run", *given]
-    assert advised(done.err, "fork")[-4:] == ["--file", *given]

@@ -153,7 +153,7 @@ def test_a_damaged_backup_is_not_restored(whorl: Whorl, project: Path, tmp_path:
 
 
 def test_what_is_no_backup_is_said_of_its_file(whorl: Whorl, tmp_path: Path) -> None:
-    whole, other, name = tmp_path / "whole.db", tmp_path / "other.db", "name the file of a backup"
+    whole, other, name = tmp_path / "whole.db", tmp_path / "other.db", "use another backup"
     whorl("run", "polish.yaml", "x")
     whorl("project", "backup", str(whole))
     with closing(apsw.Connection(str(other))) as database:

@@ -300,9 +300,9 @@ def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
         result = client.wait(run, "succeeded")
         kept = client.get(f"/runs/{run}/iterations/1", at="letter")["results"]
 
-    assert unknown["error"]["message"] == "'letter[1]' has no result 'wrote'"
-    assert "'write'" in unknown["error"]["help"]
-    assert "by their names" in unnamed["error"]["message"]
+    for refused in (unknown, unnamed):
+        assert "by their names" in refused["error"]["message"]
+        assert "write" in refused["error"]["help"]
     assert "value" in rejected["error"]["message"]
     assert result["result"]["output"] == "By hand."
     assert kept == {"write": "draft one"}

@@ -183,9 +183,7 @@ def test_a_store_without_room_is_neither_healthy_nor_ready(spawn: Spawn, is_idle
         process.communicate(timeout=PATIENCE_S)
 
 
-def test_the_log_in_json_names_runs_and_no_secrets(
-    project: Path, spawn: Spawn
-) -> None:
+def test_the_log_in_json_names_runs_and_no_secrets(project: Path, spawn: Spawn) -> None:
     process, client = serving_process(spawn, "--log", "json")
     run = client.finish()["id"]
     client.http.get("/hooks/workflows/a/b?sig=5ecret")

@@ -249,6 +249,6 @@ async def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> No
 
     assert refused == [
         "several decisions are open: both/left, both/right",
-        "'both/right' was approved already",
+        "no question is open at 'both/right', or it is answered already",
     ]
     assert answered == ["both/right"]

@@ -253,19 +253,30 @@ def returned_words(
 
 
 def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dict[str, Any]:
-    """Why loops ended, with the reasons in words."""
+    """Returns why loops ended: their conditions, the requests of people, the reasons in words."""
     from whorl.services.inspecting import results
 
-    document: dict[str, Any] = results.why_document(store, run, rows)
     workflow, stopped = results.workflow_of(store, run), results.stopped_loops(store, run)
-    for loop, row in zip(document["loops"], rows, strict=True):
+    loops = []
+    for row in rows:
         node, is_stopped = results.loop_node(workflow, row.path), row.address in stopped
         iterations = results.begun_iterations(store, run, row)
         why = returned_words(node.returns if node else "", row, iterations, is_stopped=is_stopped)
-        loop["why"] = end_words(row, is_stopped=is_stopped) if row.exit_reason else None
-        loop["returned_iteration"] = row.returned_iteration
-        loop["returned_because"] = why or None if row.returned_iteration is not None else None
-    return document
+        loop = {
+            "path": row.address,
+            "exit_reason": row.exit_reason or None,
+            "stopped_by": row.stopped_by or None,
+            "iterations": [item.note for item in iterations],
+            "why": end_words(row, is_stopped=is_stopped) if row.exit_reason else None,
+            "returned_iteration": row.returned_iteration,
+            "returned_because": why or None if row.returned_iteration is not None else None,
+        }
+        loops.append(loop)
+    requests = results.requests_of(store, run)
+    people = [{"kind": each.kind, "place": each.place, "body": each.body} for each in requests]
+    result = results.full_result(store, run)
+    names = ("status", "paused_by", "waiting_for", "warnings", "error")
+    return {"run": run, "loops": loops, "people": people, **{name: result[name] for name in names}}
 
 
 # What was found at the end of an iteration: conditions, scores, what judges said.

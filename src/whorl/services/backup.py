@@ -9,7 +9,6 @@ copied, as history that has ended.
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
 import os
 import time
@@ -27,7 +26,7 @@ from whorl.runtimes.sqlite.listing import RESTORED
 from whorl.runtimes.sqlite.ownership import is_open_elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from whorl.runtimes.journal.journal import RunId
@@ -44,15 +43,10 @@ _ALL = (
     *("firings", "experiments"),
 )
 _FAULTS_SHOWN = 3
-_NO_COPY = {"": "nothing was copied; free some space there, or name another file"}
-_NO_CHANGE = {"": "nothing was changed; free some space there, then restore again"}
+_NO_COPY = "nothing was copied; free some space there, or name another file"
+_NO_CHANGE = "nothing was changed; free some space there, then restore again"
 _NO_USE = "nothing was changed; use another backup"
 _DAMAGED = f"delete a damaged run with `whorl runs rm RUN`, or: {DOCTOR}"
-_ABOUT_BACKUPS = {
-    "R901": "nothing was changed; restore it with the version of Whorl that wrote it",
-    "R906": "nothing was changed; use another backup",
-    "": "nothing was changed; name the file of a backup",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +115,7 @@ def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) ->
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             SqliteStore(part, registry=registry).close()
             with (
-                _renamed(f"the backup {str(file)!r}", file, _ABOUT_BACKUPS),
+                _renamed(f"the backup {str(file)!r}", file, _NO_USE),
                 closing(SqliteStore(file, create=False, is_strange=True)) as backup,
             ):
                 kind = "store" if file == target else "backup"
@@ -143,21 +137,18 @@ def _digest(file: Path) -> str:
 
 
 @contextmanager
-def _renamed(name: str, file: Path, advice: Mapping[str, str]) -> Iterator[None]:
-    """Renames the file in errors; `advice` is the help by error code, or for all with ""."""
+def _renamed(name: str, file: Path, advice: str) -> Iterator[None]:
+    """Renames the file in errors, with an advice of their own."""
     try:
         yield
     except OSError as fault:
         words = f"{name} cannot be written: {fault.strerror or fault}"
-        is_full = fault.errno == errno.ENOSPC
-        remedy = advice[""] if is_full else "check that its folder exists and may be written"
-        raise StoreError(words, help=remedy) from fault
+        raise StoreError(words, help=advice) from fault
     except StoreError as fault:
         if str(file) not in str(fault):
             raise
         words = str(fault).replace(f"the store {str(file)!r}", name)
-        remedy = advice.get(fault.code, advice[""])
-        raise StoreError(words, code=fault.code, help=remedy) from fault
+        raise StoreError(words, code=fault.code, help=advice) from fault
 
 
 def _check_overwritable(file: Path, store: str, *, force: bool) -> None:

@@ -157,9 +157,7 @@ class Project:
                 find = cast("FindNamed", load_reference(reference))
                 named = list(dict.fromkeys(find(file, files, f"{base}/-")))
                 if len(named) > 1:
-                    words = f"{file!r} could be {' or '.join(map(safe, named[:5]))}"
-                    advice = "write the path of the one that you mean"
-                    raise UsageError(words, help=advice, code="W903")
+                    raise _several(f"{file!r} could be", named)
                 if named:
                     return os.path.relpath(base / named[0], current)
         return file
@@ -187,12 +185,9 @@ class Project:
             found = found or list(named)
         if len(found) == 1:
             return found[0]
-        shown = ", ".join(map(safe, found[:NAMED_MAX]))
         if found:
-            shown += f" and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
-            words = f"{file!r} has {len(found)} workflows: " if is_folder else f"{name!r} could be "
-            advice = "write the path of the one that you mean"
-            raise UsageError(f"{words}{shown}", help=advice, code="W903")
+            words = f"{file!r} has {len(found)} workflows:" if is_folder else f"{name!r} could be"
+            raise _several(words, found)
         if is_folder:
             raise UsageError(f"there is no workflow in the folder {file!r}", code="W902")
         return file
@@ -351,6 +346,13 @@ class Project:
         return registry_from(self.environment, path, is_named=is_named)
 
 
+def _several(words: str, files: Sequence[str]) -> UsageError:
+    shown = ", ".join(map(safe, files[:NAMED_MAX]))
+    more = f" and {len(files) - NAMED_MAX} more" if len(files) > NAMED_MAX else ""
+    advice = "write the path of the one that you mean"
+    return UsageError(f"{words} {shown}{more}", help=advice, code="W903")
+
+
 def _is_called(workflow: Workflow, name: str) -> bool:
     return workflow.name.lower() == name.lower()
 
@@ -474,14 +476,13 @@ class Catalogue:
 
     def named(self, name: str) -> Listed:
         """Returns the workflow of a name; raises UsageError W902 for none, W903 for several."""
-        listed = [each for each in self.listed() if each.workflow is not None]
+        listed = self.listed()
         found = [each for each in listed if each.workflow and _is_called(each.workflow, name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            files = " and ".join(safe(each.file) for each in found[:5])
-            raise UsageError(f"several workflows are called {name[:80]!r}: {files}", code="W903")
-        raise UsageError(f"there is no workflow {name[:80]!r}", code="W902")
+        if not found:
+            raise UsageError(f"there is no workflow {name[:80]!r}", code="W902")
+        if len(found) > 1:
+            raise _several(f"{name[:80]!r} could be", [each.file for each in found])
+        return found[0]
 
     def reads(self) -> list[str]:
         """Returns the files that the workflows name, or words if a value decides the name."""

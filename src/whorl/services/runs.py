@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import InvalidWorkflow, SeveralWorkflows, StoreError, UsageError, safe
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, safe
 from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN, Secret, StreamedText, redact
@@ -199,20 +199,14 @@ def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> N
     before: Any = opened(first, run, store.seals).body.get("input")
     # What the file has for secrets was given to the run.
     filled = {port.name: before.get(port.name) for port in workflow.inputs if port.secret}
-    different = "other inputs" if before != filled | start.input else ""
-    if (first.body.get("steps") or {}) != start.steps:
-        different = "another model or prompt"
-    if row.labels.get(MOCKED) != start.labels.get(MOCKED):
-        different = "mocked answers" if MOCKED in row.labels else "real answers"
-    redaction = redaction_of(secrets_of(workflow, before))
-    sources = shown_sources(start.sources, redaction)
-    is_same = sorted(store.sources(run).values()) == sorted(sources.values())
-    if not (row.name == name if name else is_same):
-        different = f"another workflow ({row.name!r})"
-    if different:
+    sources = shown_sources(start.sources, redaction_of(secrets_of(workflow, before)))
+    is_same_file = sorted(store.sources(run).values()) == sorted(sources.values())
+    known = (before, first.body.get("steps") or {}, row.labels.get(MOCKED))
+    asked = (filled | start.input, start.steps, start.labels.get(MOCKED))
+    if known != asked or not (row.name == name if name else is_same_file):
         raise UsageError(
-            f"the key {start.key!r} belongs to run {run}, which {status_words(row.status)} "
-            f"and was started with {different}",
+            f"the key {start.key!r} belongs to run {run} of {row.name!r}, which "
+            f"{status_words(row.status)} and was started with other files, inputs, models or mocks",
             help=f"choose another key, or look at that run: `whorl show {run}`",
             code="W905",
         )
@@ -242,20 +236,6 @@ def changed_file(store: SqliteStore, run: RunId) -> str:
         there = [path for path, found in places.items() if found is not None]
         if there and text != own and text not in places.values():
             return there[0]
-    return ""
-
-
-def one_of_several(store: SqliteStore, run: RunId) -> str:
-    """Returns the name of a run's workflow if its file has several now, or else ""."""
-    from whorl.dialects import read_workflow
-
-    row = store.run(run)
-    try:
-        read_workflow(open_file(row.file), row.file)
-    except SeveralWorkflows as fault:
-        return row.name if row.name.lower() in map(str.lower, fault.names) else ""
-    except InvalidWorkflow:
-        pass
     return ""
 
 

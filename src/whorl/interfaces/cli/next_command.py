@@ -16,7 +16,7 @@ from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 from whorl.services.inspecting.results import amounts_to_go_on, workflow_of
-from whorl.services.runs import changed_file, find_run, one_of_several
+from whorl.services.runs import changed_file, find_run
 from whorl.services.steering import resumed
 
 if TYPE_CHECKING:
@@ -121,16 +121,15 @@ def changed_words(store: SqliteStore, run: RunId) -> str:
 
 def _start_again(store: SqliteStore, run: RunId) -> list[str]:
     """Returns the command that uses the present file: a fork, which keeps inputs, or a new run."""
-    row, name = store.run(run), one_of_several(store, run)
+    row = store.run(run)
     file = safe(os.path.relpath(row.file))
     if row.key.startswith(EXPERIMENT):
         return ["experiment", "run", file]
-    words = [file, *(["--workflow", name] if name else [])]
     outer = [loop for loop in store.loops(run) if "[" not in loop.address and loop.iterations]
     if not outer:
         ports = [port for port in workflow_of(store, run).inputs if port.required]
-        return ["run", *words, *(w for port in ports for w in ("-i", f"{port.name}=VALUE"))]
-    return ["fork", run, "--at", f"{outer[-1].address}[{outer[-1].iterations}]", "--file", *words]
+        return ["run", file, *(w for port in ports for w in ("-i", f"{port.name}=VALUE"))]
+    return ["fork", run, "--at", f"{outer[-1].address}[{outer[-1].iterations}]", "--file", file]
 
 
 def _advised(result: dict[str, Any], code: str) -> list[str]:

@@ -34,8 +34,6 @@ _MAKE_NO_FILES = frozenset({"ask", "judge", "http", "file_read", "file_glob", "m
 _LENGTH_MAX = 80
 # The host of a text that is an address up to its first computed part.
 _HOST = regex(r"https?://[^/?#{}\s]+(?=[/?#]|$)", re.IGNORECASE)
-# A path below the workspace, which no other value leads out of.
-_OWN_PATH = regex(r"\{\{-?\s*workspace\s*-?\}\}/(?!.*(\.\.|\{[{%]|\\)).+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ def effects_of(
     for _, task in tasks_of(workflow):
         reads |= dict.fromkeys(name or "files whose names are computed" for name in _read_by(task))
         if task.kind == "file_write":
-            writes[_written(task)] = None
+            writes[_known(task, "path") or "a path that is computed"] = None
         runs |= dict.fromkeys(_programs(task, settings))
         calls |= dict.fromkeys(_hosts(task, settings))
     # Tasks beside the steps: for triggers, and to unsubscribe.
@@ -130,7 +128,7 @@ def refused_reads(
 
 
 def _read_by(task: Task) -> Iterator[str]:
-    """Yields the files that a task reads, "" if a value decides; without its workspace's."""
+    """Yields the files that a task reads, "" if a value decides."""
     inputs = dict(task.inputs.entries)
     if task.kind == "file_glob":
         parts = [inputs.get(name) for name in ("folder", "pattern")]
@@ -143,7 +141,7 @@ def _read_by(task: Task) -> Iterator[str]:
         if isinstance(value, Constant):
             known = value.value if isinstance(value.value, list) else [value.value]
             yield from (name for name in known if isinstance(name, str) and name)
-        elif not _is_own(value):
+        else:
             yield ""
 
 
@@ -245,17 +243,6 @@ def _host(url: Json) -> str:
         return target_of(address).authority if (address := _up_to_host(url)) else ""
     except ProviderError:
         return ""
-
-
-def _written(task: Task) -> str:
-    """Returns the file that a task writes, or words if a value decides it."""
-    if _is_own(dict(task.inputs.entries).get("path")):
-        return "the workspace of its run"
-    return _known(task, "path") or "a path that is computed"
-
-
-def _is_own(path: Value | None) -> bool:
-    return isinstance(path, Expression) and _OWN_PATH.fullmatch(path.source.strip()) is not None
 
 
 def _known(task: Task, name: str) -> str:

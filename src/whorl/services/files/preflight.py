@@ -17,6 +17,7 @@ from whorl.services.files.forecasting import (
     address_in,
     agents_of,
     asked_in,
+    asks_models,
     may_make_files,
     missing_programs,
     refused_reads,
@@ -218,38 +219,31 @@ def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unkno
     from whorl.providers.functions import has_module, how_to_give
 
     settings, functions = providers.settings, providers.context.functions
-    fields = {"agent": "agent", "use": "task", "http": "key", "tool": "server"}
-    value = dict(task.inputs.entries).get(fields.get(task.kind, ""))
+    tables: dict[str, tuple[str, str, str, Collection[str], str]] = {
+        "agent": ("agent", "agent", "P113", agents_of(settings), "[agents.NAME]"),
+        "use": ("task", "task", "P114", [*functions.names(), *settings.tasks], ""),
+        "http": ("key", "key", "P116", settings.keys, "[keys.NAME] with its url and token"),
+        "tool": ("server", "MCP server", "P120", settings.mcp, "[mcp.NAME]"),
+    }
+    if task.kind not in tables:
+        return
+    field, what, code, known, section = tables[task.kind]
+    value = dict(task.inputs.entries).get(field)
     name = value.value if isinstance(value, Constant) else None
     if not isinstance(name, str) or (task.kind == "use" and providers.context.plugin(name)):
         return
-    known: Collection[str]
-    match task.kind:
-        case "agent":
-            known, code, needs = agents_of(settings), "P113", f"agent {name}"
-            advice = f"add [agents.{name}] to whorl.toml"
-        case "use":
-            known, code, needs = [*functions.names(), *settings.tasks], "P114", f"task {name}"
-            advice = how_to_give(name)
-            place = settings.tasks.get(name, "")
-            is_ours = settings.runtime.kind == "local" and place.startswith("python:")
-            if is_ours and not has_module(place, settings):
-                words = f"uses the task {name!r}, whose module is not there: {place!r}"
-                yield Unknown(path, code, words, needs)
-        case "http":
-            known, code, needs = settings.keys, "P116", f"key {name}"
-            advice = "add [keys.NAME] with its url and token to whorl.toml"
-            if name in known and not settings.keys[name].headers:
-                words = f"uses the key {name!r}, which is empty: the variable that it names is not "
-                yield Unknown(path, code, f"{words}set", needs)
-        case _:
-            known, code, needs = settings.mcp, "P120", f"MCP server {name}"
-            advice = f"add [mcp.{name}] to whorl.toml"
+    words = ""
+    place = settings.tasks.get(name, "") if task.kind == "use" else ""
     if name not in known:
-        what = "MCP server" if task.kind == "tool" else fields[task.kind]
+        advice = f"add {section} to whorl.toml" if section else how_to_give(name)
         near = did_you_mean(name, known)
-        words = f"uses the {what} {name!r}, which is not known; {advice}"
-        yield Unknown(path, code, f"{words}; {near}" if near else words, needs)
+        words = f"which is not known; {advice}{'; ' + near if near else ''}"
+    elif task.kind == "http" and not settings.keys[name].headers:
+        words = "which is empty: the variable that it names is not set"
+    elif place.startswith("python:") and settings.runtime.kind == "local":
+        words = "" if has_module(place, settings) else f"whose module is not there: {place!r}"
+    if words:
+        yield Unknown(path, code, f"uses the {what} {name!r}, {words}", f"{what} {name}")
 
 
 def _closed_address(
@@ -328,19 +322,13 @@ def limit_of(workflow: Workflow, settings: Settings) -> int | None:
 
 def stand_in(workflow: Workflow, settings: Settings) -> str:
     """Returns the stand-in that answers if no real model is called, or ""."""
-    asked = [each for each in asked_in(workflow) if each[0].kind in MODELS]
-    if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):
-        return TOY if asked and not settings.providers else ""
-    from whorl.providers.models.client import choose_models
+    return stand_in_of(settings) if asks_models(workflow) else ""
 
-    kinds: set[str] = set()
-    for request, is_decided in asked:
-        named = request.inputs
-        if request.kind == "judge" and not named.get("model"):
-            named = {"model": settings.judge_model}
-        chosen = choose_models(settings, named).candidates if is_decided else ()
-        kinds |= {one.provider.kind for one in chosen} or {""}
-    return SCRIPTED if kinds == {"scripted"} else ""
+
+def stand_in_of(settings: Settings) -> str:
+    """Returns the stand-in for all models of the settings, or "" if a real one is configured."""
+    is_scripted = all(provider.kind == "scripted" for provider in settings.providers.values())
+    return "" if not is_scripted else SCRIPTED if settings.providers else TOY
 
 
 def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:

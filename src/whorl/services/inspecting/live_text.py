@@ -34,7 +34,6 @@ _LOOK_S = 0.02
 # So many bytes are written whole or not at all; POSIX has no less than 512 of them.
 _LINE_MAX = 4_096
 _ESCAPED_MAX = 12
-_PIPE_BYTES = 1_048_576
 
 
 def folder_of(store: Path) -> Path:
@@ -225,11 +224,6 @@ def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
         os.mkfifo(hidden, 0o600)
         # It is opened for writing, too, so that it does not end with the one who writes to it.
         file = os.open(hidden, os.O_RDWR | os.O_NONBLOCK)
-        # With room for the whole text of a step, if the system can.
-        with suppress(OSError, AttributeError):
-            import fcntl
-
-            fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         hidden.rename(path)
     except OSError:
         return None

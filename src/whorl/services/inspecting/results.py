@@ -6,7 +6,6 @@ They are never shown.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from whorl.errors import UsageError
@@ -27,7 +26,7 @@ from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.services.files.forecasting import asks_models
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
@@ -242,27 +241,6 @@ def traceback_of(store: SqliteStore, run: RunId, path: str) -> str:
     return found
 
 
-def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dict[str, Json]:
-    """Returns why loops ended: the values of their conditions, and the requests of people."""
-    loops: list[Json] = [
-        {
-            "path": row.address,
-            "exit_reason": row.exit_reason or None,
-            "stopped_by": row.stopped_by or None,
-            "iterations": [item.note for item in begun_iterations(store, run, row)],
-        }
-        for row in rows
-    ]
-    people: list[Json] = [
-        {"kind": request.kind, "place": request.place, "body": request.body}
-        for request in requests_of(store, run)
-    ]
-    result = full_result(store, run)
-    names = ("status", "paused_by", "waiting_for", "warnings", "error")
-    document: dict[str, Json] = {"run": run, "loops": loops, "people": people}
-    return document | {name: result[name] for name in names}
-
-
 def begun_iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationRow]:
     """Returns the ended iterations of a loop; if there are very many, the newest."""
     rows = store.newest_iterations(run, row.address, _ITERATIONS_MAX)
@@ -337,7 +315,6 @@ def limit_now(machine: Machine, row: LoopRow) -> int | None:
 
 # The result of a run as a document: its outputs, loops, usage, warnings and error.
 
-_WARNING: Final = frozenset({"warning"})
 _OF_WARNINGS: Final = frozenset({"warning", "loop.continued", "run.accepted"})
 _WARNINGS_MAX: Final = 1_000
 _AT_LIMIT: Final = "R102"
@@ -354,10 +331,6 @@ def document(
 ) -> dict[str, Json]:
     """Returns the result document; `final` is the last `run.finished`. Finds unknown warnings."""
     body: dict[str, Any] = final.body if final is not None else {}
-    if warnings is None:
-        events = (entry.event for entry in journal.read(RunId(run), kinds=_WARNING))
-        warned = (event.body | {"path": event.address} for event in events)
-        warnings = list(islice(warned, _WARNINGS_MAX))
     return {
         "run": run,
         "status": status,
@@ -365,7 +338,7 @@ def document(
         "outputs": body.get("outputs") or {},
         "loops": [loop_document(row) for row in journal.loops(RunId(run))],
         "usage": usage_document(body.get("usage")),
-        "warnings": warnings,
+        "warnings": warnings_of(journal, RunId(run)) if warnings is None else warnings,
         "error": body.get("error"),
     }
 
