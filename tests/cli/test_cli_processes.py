@@ -253,37 +253,6 @@ def test_a_run_whose_store_is_deleted_ends(whorl: Whorl, spawn: Spawn, project: 
     assert not (project / ".whorl").exists()
 
 
-TALKING = """
-import asyncio, pathlib, whorl
-
-async def talk() -> str:
-    while not pathlib.Path("enough").exists():
-        whorl.current_call().emit("la ")
-        await asyncio.sleep(0.01)
-    return "done"
-"""
-
-
-def test_text_of_another_process_is_shown(project: Path, spawn: Spawn, whorl: Whorl) -> None:
-    (project / "talking.py").write_text(TALKING)
-    (project / "talk.yaml").write_text("whorl: 1\nname: talk\nsteps: {say: {use: talk}}\n")
-    config = project / "whorl.toml"
-    config.write_text(f'{config.read_text()}\n[tasks]\ntalk = "python:talking:talk"\n')
-    with spawn("run", "talk.yaml"):
-        wait_until(lambda: whorl("ls", "--json").json)
-        with spawn("watch", "last", "--events") as watching:
-            assert watching.stdout is not None
-            lines = map(json.loads, watching.stdout)
-            said = next(line for line in lines if line["kind"] == "task.text")
-            (project / "enough").touch()
-            kinds = [line["kind"] for line in lines]
-
-    assert said["address"] == "say"
-    assert said["text"] in "la " * 100_000
-    assert "task.text" not in kinds[kinds.index("task.finished") :]
-    assert kinds[-1] == "run.finished"
-
-
 @pytest.fixture
 def store(whorl: Whorl, project: Path) -> Iterator[SqliteStore]:
     """The store of one run, which has ended."""

@@ -137,7 +137,6 @@ OTHERS = {
     "wings/editor/files.py": "the workflow that a person edits, by a stricter rule",
     "services/files/importing.py": "the database that a person names",
     "services/runs.py": "compares files with what a run kept, and shows none",
-    "services/inspecting/live_text.py": "the engine's own: pipes",
     "services/project.py": "the workflow that a person names, and lines of what was read",
     "wings/cluster/values.py": "the engine's own: large payloads",
     "wings/testing/files.py": "the tests that a person names",

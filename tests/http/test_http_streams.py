@@ -137,29 +137,6 @@ def test_a_run_of_another_process_is_live(client: Client, spawn: Spawn) -> None:
     assert told["driver"] == "nobody"
 
 
-def test_text_of_another_process_is_told_as_it_comes(
-    client: Client, project: Path, spawn: Spawn
-) -> None:
-    """The step ends once its text has been seen."""
-    script = "until [ -e seen ]; do echo one; sleep 0.05; done; echo two"
-    text = f'whorl: 1\nname: patient\nsteps:\n  speak: {{run: "{script}"}}\n'
-    (project / "patient.yaml").write_text(text)
-    process = spawn("run", "patient.yaml")
-    try:
-        wait_until(lambda: bool(client.get("/runs")["runs"]))
-        run = client.get("/runs")["runs"][0]["id"]
-        with client.stream(f"/runs/{run}/events") as events:
-            first = next(event["data"] for event in events if event.get("event") == "delta")
-            (project / "seen").touch()
-            found = until_end(events)
-    finally:
-        process.communicate(timeout=PATIENCE_S)
-
-    others = [event["data"] for event in found if event.get("event") == "delta"]
-    assert (first["address"], first["whole"], first["text"].split()[0]) == ("speak", True, "one")
-    assert not any(delta["whole"] for delta in others)
-
-
 def test_changes_of_any_process_reach_the_list(client: Client, spawn: Spawn) -> None:
     with client.stream("/changes") as events:
         process = spawn("run", "gated.yaml")

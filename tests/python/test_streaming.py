@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 import whorl
-from waiting import PATIENCE_S
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("place")
 
@@ -112,63 +105,6 @@ async def test_a_stream_ends_at_a_question_and_goes_on_after_it() -> None:
     assert (gate.address, gate.message, gate.show) == ("yes", "go on?", {"text": "x"})
     assert [(each.approved, each.feedback) for each in decided] == [(True, "fine")]
     assert isinstance(after[-1], whorl.RunFinished)
-
-
-_OTHER = """
-import asyncio, whorl
-
-async def main():
-    async with whorl.Session() as session:
-        run = session.run("last")
-        print(run.id, flush=True)
-        kinds = whorl.Token, whorl.IterationFinished, whorl.RunFinished
-        async for event in run.stream(*kinds):
-            words = event.text if isinstance(event, whorl.Token) else type(event).__name__
-            print(words, flush=True)
-
-asyncio.run(main())
-"""
-
-
-def test_another_process_streams_the_same_run(place: Path) -> None:
-    """The run goes on once the other process has seen the text of a step that is under way."""
-    seen = place / "seen"
-
-    @whorl.step
-    async def wait_for_other(number: int) -> int:
-        call = whorl.current_call()
-        async with asyncio.timeout(PATIENCE_S):
-            while number == 1 and not seen.exists():
-                call.emit("é")
-                await asyncio.sleep(0.01)
-        call.emit(f"({number}) {'long ' * 15_000}")
-        return number
-
-    @whorl.workflow
-    def slow() -> int:
-        with whorl.loop(at_most=2) as turns:
-            number = wait_for_other(turns.iteration)
-        return number  # noqa: RET504 - a step does not return
-
-    async def main() -> str:
-        async with whorl.Session() as session:
-            await session.start(slow)
-            other = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", _OTHER, stdout=subprocess.PIPE
-            )
-            assert other.stdout is not None
-            words = (await other.stdout.readuntil("é".encode())).decode()
-            seen.touch()
-            words += (await other.stdout.read()).decode()
-            await other.wait()
-            return words
-
-    words = asyncio.run(main()).replace("\n", "")
-
-    assert words.index("(1) ") < words.index("IterationFinished") < words.index("(2) ")
-    assert words.endswith("long IterationFinishedRunFinished")
-    assert words.count("long ") == 30_000
-    assert not any((place / ".whorl" / "whorl.db-live").iterdir())
 
 
 def test_the_past_of_a_run_is_in_its_result_and_in_the_session() -> None:

@@ -18,7 +18,6 @@ from whorl.runtimes.journal.journal import tool_pins
 from whorl.runtimes.journal.sealed_secrets import opened, redaction_of, secrets_of, shown_sources
 from whorl.runtimes.sqlite.listing import EXPERIMENT, MOCKED
 from whorl.services.configuration.trust import check_trusted
-from whorl.services.inspecting.live_text import LiveText, folder_of
 from whorl.services.inspecting.results import status_words
 from whorl.source.paths import open_file
 
@@ -84,10 +83,6 @@ async def open_runtime(
         tools_file = project.store.with_name(FILE_NAME)
         providers.known_tools = KnownTools(tools_file, providers.secrets)
         workers, settings = ProviderWorkers(providers), providers.settings
-        if settings.runtime.kind == "local":
-            live_text = LiveText(folder_of(project.store))
-            stack.callback(live_text.close)
-            watchers.append(live_text)
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
         url = settings.server.url or USUAL_URL
         check = partial(check_trusted, settings)

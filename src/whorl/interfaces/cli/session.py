@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,7 +38,6 @@ from whorl.runtimes.journal.folding import check_key, fold, look_on
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
-from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result
 from whorl.services.runs import find_run, is_running, open_runtime
@@ -357,12 +356,8 @@ class RunSession:
         """Shows a run until no process drives it; returns False if the user left it before."""
 
         async def watch(after: int) -> None:
-            hear = partial(self.watcher.text, run)
-            with listening(folder_of(self.project.store), run, hear) as take_text:
-                async for entry in self.runtime.follow(run, after):
-                    # The text of a step comes before its end.
-                    take_text()
-                    self.watcher.entries(run, [entry])
+            async for entry in self.runtime.follow(run, after):
+                self.watcher.entries(run, [entry])
 
         try:
             with self._watched(run) as known:

@@ -101,8 +101,8 @@ class StreamWatcher:
     """Implements `Watcher` for the runs of this process, and follows the store for all others."""
 
     def __init__(self) -> None:
-        self._of_runs: dict[RunId, list[Listener]] = {}
-        self._of_all: list[Listener] = []
+        # By run; None: those to all runs.
+        self._listeners: dict[RunId | None, list[Listener]] = {}
         self._tails: dict[RunId, RunTail] = {}
         self._spoken: dict[RunId, dict[str, Delta]] = {}
         self._count = 0
@@ -120,7 +120,7 @@ class StreamWatcher:
             # The replies of tasks that have ended are in the journal.
             if entry.event.kind in TASK_ENDS:
                 spoken.pop(entry.event.address, None)
-                for listener in self._of_runs.get(run, ()) if self.is_crowded else ():
+                for listener in self._listeners.get(run, ()) if self.is_crowded else ():
                     listener.drop(entry.event.address)
             elif entry.event.kind == "run.finished":
                 log.info("run %s has ended: %s", run, entry.event.body.get("status"))
@@ -133,7 +133,7 @@ class StreamWatcher:
         add_delta(spoken, address, Delta(text, is_whole=address not in spoken))
         if len(spoken) > _STREAMING_MAX:
             del spoken[next(iter(spoken))]
-        for listener in self._of_runs.get(run, ()):
+        for listener in self._listeners.get(run, ()):
             listener.hear(address, Delta(text))
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
@@ -142,9 +142,8 @@ class StreamWatcher:
     def touch(self, run: RunId) -> None:
         if (tail := self._tails.get(run)) is not None:
             tail.is_stale = True
-        for listener in self._of_all:
+        for listener in (*self._listeners.get(run, ()), *self._listeners.get(None, ())):
             listener.touched.add(run)
-        for listener in (*self._of_runs.get(run, ()), *self._of_all):
             listener.awake.set()
 
     @property
@@ -168,7 +167,7 @@ class StreamWatcher:
         return self._tails[run]
 
     def is_watched(self, run: RunId) -> bool:
-        return run in self._of_runs
+        return run in self._listeners
 
     @contextlib.contextmanager
     def listening(self, run: RunId | None) -> Iterator[Listener]:
@@ -176,26 +175,27 @@ class StreamWatcher:
         listener = Listener(self._is_over, spoken=spoken)
         self._count += 1
         self._called.set()
-        group = self._of_all if run is None else self._of_runs.setdefault(run, [])
+        group = self._listeners.setdefault(run, [])
         group.append(listener)
         try:
             yield listener
         finally:
             group.remove(listener)
             self._count -= 1
+            if not group:
+                del self._listeners[run]
             if run is not None and not group:
-                self._of_runs.pop(run, None)
                 self._tails.pop(run, None)
                 self._forget(run)
 
     def _forget(self, run: RunId) -> None:
         """Drops the text of a run if it is empty and the run has no listeners."""
-        if not self._spoken.get(run) and run not in self._of_runs:
+        if not self._spoken.get(run) and run not in self._listeners:
             self._spoken.pop(run, None)
 
     def end(self) -> None:
         self._is_over = True
-        for group in (self._of_all, *self._of_runs.values()):
+        for group in self._listeners.values():
             for listener in group:
                 listener.is_over = True
                 listener.awake.set()

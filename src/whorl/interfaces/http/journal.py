@@ -153,10 +153,7 @@ def body_of(event: Event) -> dict[str, Json]:
 def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
     if _size(body) <= BODY_MAX:
         return body
-    short = {name: shortened(value, seq, (name,)) for name, value in body.items()}
-    if _size(short) <= BODY_MAX * 4:
-        return short
-    return {name: _reference(value, seq, (name,)) for name, value in body.items()}
+    return {name: shortened(value, seq, (name,)) for name, value in body.items()}
 
 
 def shortened(value: Json, seq: int, path: _Path) -> Json:

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path as FilePath
@@ -20,7 +20,7 @@ from fastapi.dependencies.utils import get_flat_params
 from whorl.errors import WhorlError
 from whorl.interfaces.formatting import line
 from whorl.interfaces.http.auth import IDENTITY, Identity, operation_of
-from whorl.interfaces.http.event_stream import Delta, Listener, StreamWatcher
+from whorl.interfaces.http.event_stream import StreamWatcher
 from whorl.interfaces.http.limits import RateLimit
 from whorl.interfaces.http.models import ErrorAnswer
 from whorl.interfaces.http.models import RunId as Id
@@ -31,12 +31,10 @@ from whorl.interpreter.evaluation import call_signature
 from whorl.plugins import load_reference, wings
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.tables import Audit
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.inspecting.live_text import folder_of, listening
-from whorl.services.inspecting.results import loop_node, workflow_of
+from whorl.services.inspecting.results import input_of, loop_node, workflow_of
 from whorl.services.project import Catalogue, Project
 from whorl.services.records import RunRecords
 from whorl.services.run_driver import Driving
@@ -133,21 +131,6 @@ class ServerState:
     def job(self, kind: type[J]) -> J:
         """Returns the job of a wing."""
         return next(job for job in self.jobs if isinstance(job, kind))
-
-    @contextlib.contextmanager
-    def listening(self, run: RunId | None) -> Iterator[Listener]:
-        """Listens to a run that any process drives, or to all runs."""
-        heard: set[str] = set()
-
-        def hear(address: str, text: str) -> None:
-            if not self.driving.is_driven(run or RunId("")):
-                listener.hear(address, Delta(text, is_whole=address not in heard))
-                heard.add(address)
-
-        with self.watcher.listening(run) as listener, contextlib.ExitStack() as stack:
-            if run is not None and not self.driving.is_driven(run):
-                stack.enter_context(listening(folder_of(self.project.store), run, hear))
-            yield listener
 
     def names(self) -> list[str]:
         """Returns the names of all workflows that have runs; it reads all runs, so it is cached."""
@@ -282,13 +265,11 @@ async def check_open(request: Request) -> None:
 
 def _given(store: SqliteStore, run: RunId) -> str:
     """Returns the inputs of a run in a line: its only input, or all of them with their names."""
-    first = next(iter(store.read(run, limit=1)), None)
-    given = shown(first.event).get("input") if first else None
-    inputs = given if isinstance(given, dict) else {}
+    given = input_of(store, run)
+    inputs = given if isinstance(given, dict) else {"": given}
     texts = {name: v if isinstance(v, str) else json.dumps(v) for name, v in inputs.items()}
-    if len(texts) == 1:
-        return line("".join(texts.values()), _GIVEN_MAX)
-    return line(", ".join(f"{k}: {text[:_GIVEN_MAX]}" for k, text in texts.items()), _GIVEN_MAX)
+    words = (f"{name}: {text[:_GIVEN_MAX]}" if name else text for name, text in texts.items())
+    return line(", ".join(words), _GIVEN_MAX)
 
 
 def _target(store: SqliteStore, run: RunId, loop: str) -> float | None:

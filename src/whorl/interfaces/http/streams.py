@@ -84,7 +84,7 @@ def streamed(state: ServerState, run: RunId | None, news: News) -> StreamingResp
     now = asyncio.get_running_loop().time
 
     async def stream() -> AsyncIterator[str]:
-        with state.listening(run) as listener:
+        with state.watcher.listening(run) as listener:
             yield ": hello\n\n"
             quiet_since = now()
             while not listener.is_over:

@@ -7,19 +7,16 @@ So a slow reader neither delays the run nor uses more memory.
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from whorl.interfaces.python.values import Usage, usage_from
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.sealed_secrets import shown
-from whorl.services.inspecting.live_text import add_text, listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from whorl.errors import StoreError
     from whorl.language import Json
@@ -29,6 +26,8 @@ if TYPE_CHECKING:
 _POLL_S = 0.15
 _MODELS = ("ask", "agent", "judge")
 _ENDS = ("task.finished", "task.failed")
+# If the program does not take the text, its end is kept.
+_TEXT_MAX = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +219,11 @@ def typed(entry: Entry) -> StreamEvent | None:
     return made
 
 
+def add_text(texts: dict[str, str], address: str, text: str) -> None:
+    """Appends text to the text of a step."""
+    texts[address] = (texts.get(address, "") + text)[-_TEXT_MAX:]
+
+
 @dataclass(slots=True, eq=False)
 class Listener:
     """One stream: what it has not taken yet, and whether there is news."""
@@ -282,21 +286,14 @@ async def stream(
     run: RunId,
     listeners: Listeners,
     *,
-    folder: Path,
     is_driven: Callable[[], bool],
     after: int = 0,
 ) -> AsyncIterator[StreamEvent]:
-    """Yields all events of a run, until it has ended or waits for a person.
-
-    Other processes find the listeners of the run in `folder`.
-    """
+    """Yields all events of a run, until it has ended or waits for a person."""
     streamed: set[str] = set()
     kinds: dict[str, str] = {}
     texts: dict[str, str] = {}
-    with (
-        listeners.listening(run) as listener,
-        _elsewhere(folder, run, listener, is_driven) as fetch,
-    ):
+    with listeners.listening(run) as listener:
         while True:
             is_under_way = is_driven() or store.run(run).status == "running"
             version, before = store.version(), after
@@ -305,7 +302,6 @@ async def stream(
                 after = entry.seq
                 if entry.event.kind in _ENDS:
                     # What the step has streamed came before it.
-                    fetch()
                     listener.take(texts)
                 for event in _events(entry, texts, streamed, kinds):
                     yield event
@@ -321,18 +317,6 @@ async def stream(
                     await asyncio.wait_for(listener.awake.wait(), _POLL_S)
                 if not is_driven():
                     break
-
-
-def _elsewhere(
-    folder: Path, run: RunId, listener: Listener, is_driven: Callable[[], bool]
-) -> AbstractContextManager[Callable[[], None]]:
-    """Passes on what another process streams; the text of runs driven here is known already."""
-
-    def hear(address: str, text: str) -> None:
-        if not is_driven():
-            listener.add(address, text)
-
-    return nullcontext(lambda: None) if is_driven() else listening(folder, run, hear)
 
 
 def _events(

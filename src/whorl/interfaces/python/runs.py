@@ -29,7 +29,6 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services import steering
-from whorl.services.inspecting.live_text import folder_of
 from whorl.services.inspecting.places import (
     WAYS,
     Costs,
@@ -199,10 +198,7 @@ class Run(RunHistory):
         """
         opened, place = self._opened(), text(at, "at")
         driven = partial(opened.driving.is_driven, self._run)
-        folder = folder_of(opened.project.store)
-        events = stream(
-            opened.store, self._run, opened.listeners, folder=folder, is_driven=driven, after=after
-        )
+        events = stream(opened.store, self._run, opened.listeners, is_driven=driven, after=after)
         inside = re.compile(rf"{re.escape(place)}($|[\[/#])")
         async for event in events:
             if (not kinds or isinstance(event, kinds)) and (not at or inside.match(event.address)):

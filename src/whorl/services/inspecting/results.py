@@ -189,8 +189,8 @@ def _complete_usage(
 
 def input_of(store: SqliteStore, run: RunId) -> Json:
     """Returns the only input of a run, or all inputs by name."""
-    first = next(iter(store.read(run, limit=1))).event
-    given = shown(first).get("input")
+    entry = next(iter(store.read(run, limit=1)), None)
+    given = None if entry is None else shown(entry.event).get("input")
     return next(iter(given.values())) if isinstance(given, dict) and len(given) == 1 else given
 
 
