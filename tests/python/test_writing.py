@@ -378,11 +378,8 @@ def test_a_run_of_another_process_goes_on_with_the_functions_that_are_imported(
             await run.approve()
             return await run.result()
 
-    with pytest.raises(
-        whorl.UsageError, match="needs the functions of 'asked_flow:asked'"
-    ) as caught:
+    with pytest.raises(whorl.UsageError, match="needs the functions of 'asked_flow:asked'"):
         asyncio.run(decide())
-    assert "whorl.Session(tasks=asked_flow.asked.workflow.tasks)" in (caught.value.help or "")
 
     assert asyncio.run(decide(given, flows.asked.workflow.tasks)).output == 6
     import_module("asked_flow")

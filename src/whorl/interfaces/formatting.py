@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.journal.projection import Spent
 
-# How a text becomes lines that are set in by so many columns; by itself: as they are.
 # A line of a comparison: `+`, `-`, `~`, `@` or a space, and what it says.
 Change: TypeAlias = tuple[str, str]
 
@@ -303,10 +302,9 @@ def one_line(value: Json) -> str | None:
         return (safe(value) if _is_bare(value) else _json(value)) if fits else None
     if not isinstance(value, dict | list) or not value:
         return _json(value)
-    if len(value) > _ITEMS_MAX or any("\n" in text for text in _texts(value)):
-        return None
     words = _json(value)
-    return words if len(words) <= _LINE_MAX else None
+    # A text of several lines is easier to read below its name.
+    return words if len(words) <= _LINE_MAX and "\\n" not in words else None
 
 
 def _is_bare(text: str) -> bool:
@@ -321,14 +319,6 @@ def _is_bare(text: str) -> bool:
 
 def _json(value: Json) -> str:
     return safe(json.dumps(value, ensure_ascii=False))
-
-
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
 
 
 def changes(old: Json, new: Json) -> Iterator[Change]:

@@ -136,8 +136,6 @@ class Progress(RunFold[LoopProgress]):
     waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
     # The loops that are explored, each with its number of iterations.
     explore: dict[str, int] = field(default_factory=dict)
-    # By the address of a loop or a list: the addresses inside its iterations or items.
-    _inside: dict[str, dict[str, None]] = field(default_factory=dict)
     # What has ended and may be let go, the oldest first.
     _past_steps: dict[str, None] = field(default_factory=dict)
     _past_loops: dict[str, None] = field(default_factory=dict)
@@ -181,26 +179,17 @@ class Progress(RunFold[LoopProgress]):
         loop = self.loops.get(address)
         if loop is None:
             loop = self.loops[address] = LoopProgress(address, most=self.explore.get(address, 0))
-            self._place(address)
         self._past_loops.pop(address, None)
         if event.kind == "loop.finished" and "[" in address:
             self._let_go(self.loops, self._past_loops, address, LOOPS_MAX)
         return loop
 
-    def _place(self, address: str) -> None:
-        """Remembers an address under each loop and list around it."""
-        around = _around(address)
-        while around and address not in self._inside.setdefault(around, {}):
-            self._inside[around][address] = None
-            address, around = around, _around(around)
-
     def _forget_inside(self, address: str) -> None:
-        for key in self._inside.pop(address, ()):
-            self._forget_inside(key)
-            for places in (self.steps, self.loops):
-                places.pop(key, None)
-            self._past_steps.pop(key, None)
-            self._past_loops.pop(key, None)
+        inside = f"{address}["
+        places: dict[str, Any]
+        for places in (self.steps, self.loops, self._past_steps, self._past_loops):
+            for key in [key for key in places if key.startswith(inside)]:
+                del places[key]
 
     def unseen(self, entries: list[Entry]) -> list[Entry]:
         """Returns the entries after `last_seq`. A new watcher may receive an entry twice."""
@@ -257,7 +246,6 @@ class Progress(RunFold[LoopProgress]):
     def _begin_step(self, base: str, state: str, at: float, attempt: int) -> Step:
         step = self.steps[base] = Step(base, state, at, attempt=attempt)
         self._past_steps.pop(base, None)
-        self._place(base)
         return step
 
     def _let_go(
@@ -269,12 +257,6 @@ class Progress(RunFold[LoopProgress]):
             oldest = next(iter(past))
             del past[oldest]
             places.pop(oldest, None)
-            self._inside.get(_around(oldest), {}).pop(oldest, None)
-
-
-def _around(address: str) -> str:
-    """Returns the loop or list of the iteration or item around an address, or "" if none."""
-    return address[: max(0, address.rfind("["))]
 
 
 def name_of(address: str) -> str:

@@ -106,18 +106,13 @@ class Translator:
 
     def _release(self, event: Event) -> list[dict[str, Json]]:
         """Returns the events that waited for the check whose result this event shows."""
-        met: bool | None = None
-        match event.kind:
-            case "run.finished":
-                waiting = list(self._held)
-            case "iteration.started":
-                waiting, met = [split_iteration(event.address)[0]], False
-            case "loop.finished":
-                waiting, met = [event.address], event.body.get("exit_reason") == "condition_met"
-            case _:
-                return []
-        held = [self._held.pop(loop) for loop in waiting if loop in self._held]
-        events = (self._events_at("iteration_finished", facts | {"checked": met}) for facts in held)
+        waiting = list(self._held) if event.kind == "run.finished" else []
+        if event.kind in ("iteration.started", "loop.finished"):
+            waiting = [loop for loop in self._held if loop == split_iteration(event.address)[0]]
+        met = event.body.get("exit_reason") == "condition_met"
+        checked: dict[str, Json] = {"checked": None if event.kind == "run.finished" else met}
+        facts = (self._held.pop(loop) | checked for loop in waiting)
+        events = (self._events_at("iteration_finished", each) for each in facts)
         return list(chain.from_iterable(events))
 
     def _events_at(self, moment: str, facts: dict[str, Json]) -> list[dict[str, Json]]:

@@ -202,12 +202,6 @@ def program_of(store: SqliteStore, run: RunId) -> str:
     return place if ":" in place else ""
 
 
-def is_lacking(store: SqliteStore, providers: Providers, run: RunId) -> bool:
-    """Returns whether functions of a run are missing here."""
-    missing = unknown_names(workflow_of(store, run), providers)
-    return any(unknown.code == "P114" for unknown in missing)
-
-
 def check_drivable(
     store: SqliteStore, providers: Providers, run: RunId, requests: Sequence[Event] = ()
 ) -> None:
@@ -230,12 +224,13 @@ def check_drivable(
 
 
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:
-    """Refuses to resume a run whose functions a command may not import; says what to do."""
+    """Refuses to resume a run whose functions are missing here; says what to do."""
     place = program_of(store, run)
-    if place and is_lacking(store, providers, run):
-        words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
-        advice = f"resume it in that program: `asyncio.run(whorl.resume('{run}'))`"
-        raise UsageError(f"{words}import", help=advice, code="P114")
+    missing = unknown_names(workflow_of(store, run), providers) if place else ()
+    if any(unknown.code == "P114" for unknown in missing):
+        words = f"run {run} needs the functions of {place!r}, which are not here"
+        advice = f"resume it in a program that imports them: `asyncio.run(whorl.resume('{run}'))`"
+        raise UsageError(words, help=advice, code="P114")
 
 
 # A fork of a run, made ready: which iteration is redone, and what is changed for it.

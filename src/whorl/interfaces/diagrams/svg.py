@@ -1,7 +1,7 @@
 """A workflow as SVG: the places of its boxes, and the picture that is drawn of them.
 
 The boxes of one block are in rows by their order, with arrows that cross no box. The picture has
-no scripts and nothing from elsewhere, and is light or dark as the reader likes.
+no scripts and nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -69,21 +69,6 @@ _STYLE = """
 .whorl .back { stroke: #7a4fa8; stroke-dasharray: 5 4; }
 .whorl .head { fill: #7b8698; }
 .whorl .head-back { fill: #7a4fa8; }
-@media (prefers-color-scheme: dark) {
-.whorl .paper { fill: #12161f; }
-.whorl text { fill: #e6eaf2; }
-.whorl .detail { fill: #9aa5b8; }
-.whorl .box rect { fill: #1c2330; stroke: #46536a; }
-.whorl .person > rect { fill: #332a12; stroke: #c99a2e; }
-.whorl .loop > rect { fill: #221a2e; stroke: #a67fd4; }
-.whorl .each > rect { fill: #14272a; stroke: #56aca4; }
-.whorl .choice > rect { fill: #172234; stroke: #6d9ce0; }
-.whorl .case > rect, .whorl .group > rect, .whorl .called > rect { fill: #12161f; }
-.whorl .arrow { stroke: #8b97ab; }
-.whorl .back { stroke: #a67fd4; }
-.whorl .head { fill: #8b97ab; }
-.whorl .head-back { fill: #a67fd4; }
-}
 """
 _HEADS = "".join(
     f'<marker id="whorl-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '

@@ -28,7 +28,7 @@ from whorl.ir.walk import blocks_of
 from whorl.plugins import needed
 from whorl.runtimes.service.tables import Role
 from whorl.services.files.forecasting import Forecast, forecast
-from whorl.services.files.preflight import refusal, stand_in_of
+from whorl.services.files.preflight import SCRIPTED, TOY, refusal
 from whorl.services.inspecting.results import workflow_of
 from whorl.services.project import Listed
 
@@ -71,7 +71,10 @@ class ProjectItem(Closed):
 def show_project(state: State, asking: Asking) -> ProjectItem:
     """The project that is served, who answers its model steps, and what this token may do."""
     settings, may = state.providers.settings, allowed(asking.role, edits=state.edits)
-    note = stand_in_of(settings)
+    note = TOY
+    if settings.default_provider in settings.providers:
+        kinds = {provider.kind for provider in settings.providers.values()}
+        note = SCRIPTED if kinds == {"scripted"} else ""
     return ProjectItem(
         name=state.project.root.name or "/",
         root=str(state.project.root),

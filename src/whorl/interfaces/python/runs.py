@@ -40,7 +40,7 @@ from whorl.services.inspecting.places import (
 )
 from whorl.services.inspecting.results import result_of, traceback_of
 from whorl.services.records import LIMIT, RunRecords, document
-from whorl.services.steering import is_lacking, new_fork, program_of
+from whorl.services.steering import check_functions, new_fork, program_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -366,15 +366,5 @@ def find_functions(
     if workflow := getattr(definition, "workflow", None):
         providers.context.functions.include(workflow.tasks)
         return
-    is_driving = is_needed and store.run(run).status != "running"
-    if name and is_driving and is_lacking(store, providers, run):
-        raise _unknown_functions(run, module, name)
-
-
-def _unknown_functions(run: RunId, module: str, name: str) -> UsageError:
-    advice = "resume it in the program that defines it"
-    if module != "__main__":
-        given = f"whorl.Session(tasks={module}.{name}.workflow.tasks)"
-        advice = f"`import {module}` first, or give them: {given}"
-    words = f"run {run} needs the functions of '{module}:{name}', which are not here"
-    return UsageError(words, help=advice, code="P114")
+    if is_needed and store.run(run).status != "running":
+        check_functions(store, providers, run)

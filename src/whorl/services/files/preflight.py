@@ -17,7 +17,6 @@ from whorl.services.files.forecasting import (
     address_in,
     agents_of,
     asked_in,
-    asks_models,
     may_make_files,
     missing_programs,
     refused_reads,
@@ -322,13 +321,19 @@ def limit_of(workflow: Workflow, settings: Settings) -> int | None:
 
 def stand_in(workflow: Workflow, settings: Settings) -> str:
     """Returns the stand-in that answers if no real model is called, or ""."""
-    return stand_in_of(settings) if asks_models(workflow) else ""
+    asked = [each for each in asked_in(workflow) if each[0].kind in MODELS]
+    if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):
+        return TOY if asked and not settings.providers else ""
+    from whorl.providers.models.client import choose_models
 
-
-def stand_in_of(settings: Settings) -> str:
-    """Returns the stand-in for all models of the settings, or "" if a real one is configured."""
-    is_scripted = all(provider.kind == "scripted" for provider in settings.providers.values())
-    return "" if not is_scripted else SCRIPTED if settings.providers else TOY
+    kinds: set[str] = set()
+    for request, is_decided in asked:
+        named = request.inputs
+        if request.kind == "judge" and not named.get("model"):
+            named = {"model": settings.judge_model}
+        chosen = choose_models(settings, named).candidates if is_decided else ()
+        kinds |= {one.provider.kind for one in chosen} or {""}
+    return SCRIPTED if kinds == {"scripted"} else ""
 
 
 def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
