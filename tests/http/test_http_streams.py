@@ -286,34 +286,13 @@ def test_who_is_far_behind_gets_all_in_parts(
     with_tail(tmp_path, work)
 
 
-def texts(deltas: dict[str, event_stream.Delta]) -> dict[str, tuple[str, bool]]:
-    return {address: (delta.text, delta.is_whole) for address, delta in deltas.items()}
-
-
-def test_each_listener_is_told_streamed_text_once() -> None:
-    async def work() -> None:
-        watcher = event_stream.StreamWatcher()
-        watcher.text(RUN, "a", "early ")
-        with watcher.listening(RUN) as first:
-            assert texts(first.take()) == {"a": ("early ", True)}
-            watcher.text(RUN, "a", "one ")
-            with watcher.listening(RUN) as second:
-                watcher.text(RUN, "a", "two ")
-                watcher.text(RUN, "b", "three")
-                told = texts(first.take())
-                assert told == {"a": ("one two ", False), "b": ("three", False)}
-                told = texts(second.take())
-                assert told == {"a": ("early one two ", True), "b": ("three", False)}
-                assert first.take() == second.take() == {}
-            watcher.text(RUN, "a", "four")
-            watcher.entries(RUN, [Entry(1, Event("task.finished", "b", 1.0, {}))])
-            with ExitStack() as stack:
-                many = [stack.enter_context(watcher.listening(RUN)) for _ in range(5)]
-                assert texts(many[0].take()) == {"a": ("early one two four", True)}
-                # Where many watch, nobody is sent text of a call whose whole answer is sent.
-                watcher.text(RUN, "a", "five")
-                watcher.text(RUN, "c", "six")
-                watcher.entries(RUN, [Entry(2, Event("task.finished", "a", 1.0, {}))])
-                assert texts(many[0].take()) == {"c": ("six", False)}
-
-    asyncio.run(work())
+def test_text_of_running_tasks_is_kept_for_all_listeners() -> None:
+    watcher = event_stream.StreamWatcher()
+    watcher.text(RUN, "a", "early ")
+    watcher.text(RUN, "a", "one")
+    watcher.text(RUN, "b", "x" * 100_000)
+    assert watcher.streamed(RUN) == {"a": ("early one", 9), "b": ("x" * 64_000, 100_000)}
+    watcher.entries(RUN, [Entry(1, Event("task.finished", "b", 1.0, {}))])
+    assert watcher.streamed(RUN) == {"a": ("early one", 9)}
+    watcher.entries(RUN, [Entry(2, Event("run.finished", "", 1.0, {}))])
+    assert watcher.streamed(RUN) == {}

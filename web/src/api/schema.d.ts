@@ -497,8 +497,8 @@ export interface paths {
          *
          *     Events of the stream: an entry (its seq is the id), `delta` with streamed text, `status` when
          *     the run's status changes, `end` when it has ended. A `delta` has what is new, or with `whole`
-         *     all of it so far, for late readers. The stream stays open: the run may be continued.
-         *     With many watchers, each gets events less often, and no text of calls that are finished.
+         *     all of it so far. When a call has ended, its entry has the answer, and no more text follows.
+         *     The stream stays open: the run may be continued. Many watchers get events less often.
          */
         get: operations["events_api_runs__run__events_get"];
         put?: never;

@@ -26,11 +26,8 @@ POLL_S = 0.04
 IDLE_S = 1.0
 INTERRUPTED_EVERY_S = 2.0
 LISTENERS_MAX = 256
-_DELTA_MAX = 64_000
+_TEXT_MAX = 64_000
 _STREAMING_MAX = 64
-# So much text waits for one listener; what goes with each piece counts, too.
-_UNTAKEN_MAX = 200_000
-_PIECE_SIZE = 100
 _INTERRUPTED_MAX = 200
 _END = 2**62
 # The more listen, the longer each is left alone after news: so much is sent to all in a second.
@@ -41,60 +38,27 @@ _FEW = 4
 log = logging.getLogger("whorl.http")
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """Text that a task has streamed: the new part or, if `is_whole`, all of it."""
+@dataclass(slots=True)
+class Streamed:
+    """The end of the text that a running task has streamed, and the length of all of it."""
 
-    text: str
-    is_whole: bool = False
-
-
-def add_delta(deltas: dict[str, Delta], address: str, newer: Delta) -> None:
-    """Adds text to what a step has streamed; of a long text, the end is kept."""
-    earlier = deltas.get(address)
-    if earlier is not None and not newer.is_whole:
-        newer = Delta((earlier.text + newer.text)[-_DELTA_MAX:], earlier.is_whole)
-    deltas[address] = newer
+    text: str = ""
+    length: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Listener:
-    """A listener to one run, or to all; `awake` is set when there is news.
-
-    `spoken` is what running tasks have streamed, for all listeners to the run. A listener that
-    leaves too much of it untaken receives it again as a whole.
-    """
+    """A listener to one run, or to all; `awake` is set when there is news."""
 
     is_over: bool = False
     touched: set[RunId] = field(default_factory=set)
-    spoken: dict[str, Delta] = field(default_factory=dict)
     awake: asyncio.Event = field(default_factory=asyncio.Event)
-    _deltas: dict[str, Delta] = field(default_factory=dict)
-    _size: int = 0
-
-    def __post_init__(self) -> None:
-        self._deltas = dict(self.spoken)
 
     async def wait(self, timeout_s: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self.awake.wait()
             self.awake.clear()
-
-    def hear(self, address: str, delta: Delta) -> None:
-        self._size += _PIECE_SIZE + len(delta.text)
-        if self._size <= _UNTAKEN_MAX:
-            add_delta(self._deltas, address, delta)
-        self.awake.set()
-
-    def drop(self, address: str) -> None:
-        self._deltas.pop(address, None)
-
-    def take(self) -> dict[str, Delta]:
-        """Returns the text that is new to this listener, by the address of its step."""
-        deltas = self._deltas if self._size <= _UNTAKEN_MAX else dict(self.spoken)
-        self._deltas, self._size = {}, 0
-        return deltas
 
 
 class StreamWatcher:
@@ -104,7 +68,8 @@ class StreamWatcher:
         # By run; None: those to all runs.
         self._listeners: dict[RunId | None, list[Listener]] = {}
         self._tails: dict[RunId, RunTail] = {}
-        self._spoken: dict[RunId, dict[str, Delta]] = {}
+        # By the addresses of the tasks of a run.
+        self._streamed: dict[RunId, dict[str, Streamed]] = {}
         self._count = 0
         self._called = asyncio.Event()
         self._is_over = False
@@ -115,26 +80,29 @@ class StreamWatcher:
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         if self.runtime is not None:
             self.metrics.take(run, entries, self.runtime)
-        spoken = self._spoken.get(run, {})
         for entry in entries:
             # The replies of tasks that have ended are in the journal.
             if entry.event.kind in TASK_ENDS:
-                spoken.pop(entry.event.address, None)
-                for listener in self._listeners.get(run, ()) if self.is_crowded else ():
-                    listener.drop(entry.event.address)
+                self._streamed.get(run, {}).pop(entry.event.address, None)
             elif entry.event.kind == "run.finished":
                 log.info("run %s has ended: %s", run, entry.event.body.get("status"))
-                spoken.clear()
-        self._forget(run)
+                self._streamed.pop(run, None)
         self.touch(run)
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        spoken = self._spoken.setdefault(run, {})
-        add_delta(spoken, address, Delta(text, is_whole=address not in spoken))
-        if len(spoken) > _STREAMING_MAX:
-            del spoken[next(iter(spoken))]
+        tasks = self._streamed.setdefault(run, {})
+        streamed = tasks.setdefault(address, Streamed())
+        streamed.text = (streamed.text + text)[-_TEXT_MAX:]
+        streamed.length += len(text)
+        if len(tasks) > _STREAMING_MAX:
+            del tasks[next(iter(tasks))]
         for listener in self._listeners.get(run, ()):
-            listener.hear(address, Delta(text))
+            listener.awake.set()
+
+    def streamed(self, run: RunId) -> dict[str, tuple[str, int]]:
+        """Returns the text of running tasks by address, each with the length of all of it."""
+        tasks = self._streamed.get(run, {})
+        return {address: (each.text, each.length) for address, each in tasks.items()}
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         log.warning("run %s waits, since the store cannot be written: %s", run, safe(str(fault)))
@@ -150,13 +118,9 @@ class StreamWatcher:
     def is_full(self) -> bool:
         return self._count >= LISTENERS_MAX
 
-    @property
-    def is_crowded(self) -> bool:
-        return self._count > _FEW
-
     def pause_s(self, size: int) -> float | None:
         """Returns for how long a listener that received so much waits; None if not at all."""
-        if not size or not self.is_crowded:
+        if not size or self._count <= _FEW:
             return None
         return self._count * (1 / _NEWS_PER_S + size / _SIZE_PER_S)
 
@@ -171,8 +135,7 @@ class StreamWatcher:
 
     @contextlib.contextmanager
     def listening(self, run: RunId | None) -> Iterator[Listener]:
-        spoken = {} if run is None else self._spoken.setdefault(run, {})
-        listener = Listener(self._is_over, spoken=spoken)
+        listener = Listener(self._is_over)
         self._count += 1
         self._called.set()
         group = self._listeners.setdefault(run, [])
@@ -186,12 +149,6 @@ class StreamWatcher:
                 del self._listeners[run]
             if run is not None and not group:
                 self._tails.pop(run, None)
-                self._forget(run)
-
-    def _forget(self, run: RunId) -> None:
-        """Drops the text of a run if it is empty and the run has no listeners."""
-        if not self._spoken.get(run) and run not in self._listeners:
-            self._spoken.pop(run, None)
 
     def end(self) -> None:
         self._is_over = True

@@ -16,7 +16,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.event_stream import Delta, Listener, add_delta
+from whorl.interfaces.http.event_stream import Listener
 from whorl.interfaces.http.journal import JournalEvent, event_text, journal_event
 from whorl.interfaces.http.models import Closed
 from whorl.interfaces.http.problems import Refusal
@@ -62,8 +62,8 @@ async def events(
 
     Events of the stream: an entry (its seq is the id), `delta` with streamed text, `status` when
     the run's status changes, `end` when it has ended. A `delta` has what is new, or with `whole`
-    all of it so far, for late readers. The stream stays open: the run may be continued.
-    With many watchers, each gets events less often, and no text of calls that are finished.
+    all of it so far. When a call has ended, its entry has the answer, and no more text follows.
+    The stream stays open: the run may be continued. Many watchers get events less often.
     """
     after = max(after, int(last_event_id or 0))
     if _STREAM in request.headers.get("accept", ""):
@@ -114,28 +114,27 @@ class _Journal:
     # It has ended since that was told last: it may have gone on, and be over again.
     has_ended: bool = False
     hidden: frozenset[str] | None = None
-    # Text that is not sent yet: the beginning of its task may be among entries yet to come.
-    deltas: dict[str, Delta] = field(default_factory=dict)
+    # How much text of running tasks was sent, by address.
+    sent: dict[str, int] = field(default_factory=dict)
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
-        for address, delta in listener.take().items():
-            add_delta(self.deltas, address, delta)
         watcher = self.state.watcher
+        # The beginnings of the tasks are among the entries, which are read later.
+        streamed = watcher.streamed(self.run)
         tail = watcher.tail(self.run, self.state.store)
         batch = await tail.read(self.after)
         status = tail.status
-        # With many watchers, the text of a call is left out if its whole answer is sent.
-        if watcher.is_crowded:
-            for address in batch.ended:
-                self.deltas.pop(address, None)
+        for address in batch.ended:
+            streamed.pop(address, None)
+            self.sent.pop(address, None)
         self.after = batch.last
         self.has_ended |= batch.is_over
         if not batch.is_all:
             return batch.text, 0.0
-        if self.deltas and self.hidden is None:
+        if streamed and self.hidden is None:
             workflow = await asyncio.to_thread(workflow_of, self.state.store, self.run)
             self.hidden = hidden_names(workflow)
-        sent = [batch.text, *self._spoken()]
+        sent = [batch.text, *self._deltas(streamed)]
         if status != self.status or (self.has_ended and status in ENDED):
             self.status, self.has_ended = status, False
             text = _json({"status": status, "last_seq": self.after})
@@ -143,12 +142,14 @@ class _Journal:
         text = "".join(sent)
         return text, watcher.pause_s(len(text))
 
-    def _spoken(self) -> Iterator[str]:
-        deltas, self.deltas = self.deltas, {}
-        for address, delta in deltas.items():
-            if name_of(address) not in (self.hidden or ()):
-                part = {"address": address, "text": delta.text, "whole": delta.is_whole}
+    def _deltas(self, streamed: dict[str, tuple[str, int]]) -> Iterator[str]:
+        for address, (text, length) in streamed.items():
+            new = length - self.sent.get(address, 0)
+            if new > 0 and name_of(address) not in (self.hidden or ()):
+                is_whole = address not in self.sent or new > len(text)
+                part = {"address": address, "text": text[-new:], "whole": is_whole}
                 yield event_text(_json(part), "delta")
+                self.sent[address] = length
 
 
 async def _changed(state: ServerState, listener: Listener) -> tuple[str, float | None]:
