@@ -46,7 +46,6 @@ _DETAIL_PX = 6.4
 _CONTAINERS: dict[type[Node], Look] = {Loop: "loop", ForEach: "each", Group: "group"}
 _TITLE_HEIGHT = 58.0
 _FOOT_HEIGHT = 30.0
-_CORNER = 8.0
 _MARKS = {"loop": "↻ ", "each": "⇉ ", "choice": "◇ ", "person": "☺ "}
 # What XML cannot hold, even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -126,35 +125,19 @@ def _content(boxes: tuple[Box, ...], arrows: Iterable[Arrow]) -> Iterator[str]:
         yield from _content(box.inner, box.arrows)
         yield "</g>"
     for arrow in arrows:
-        head = "head-back" if arrow.back else "head"
-        look, path = ("arrow back", _back) if arrow.back else ("arrow", _curve)
-        yield f'<path class="{look}" marker-end="url(#whorl-{head})" d="{path(arrow)}"/>'
+        head, look = ("head-back", "arrow back") if arrow.back else ("head", "arrow")
+        yield f'<path class="{look}" marker-end="url(#whorl-{head})" d="{_path(arrow)}"/>'
         if arrow.label:
             (x, y), (to_x, to_y) = arrow.points[-2:]
             yield _words((x + to_x) / 2 + 6, (y + to_y) / 2 + 4, arrow.label, "detail")
 
 
-def _curve(arrow: Arrow) -> str:
-    """Draws straight lines through rows, and bends between them."""
-    (x, y), *others = arrow.points
-    steps = [f"M{x:.1f},{y:.1f}"]
-    for at, (to_x, to_y) in enumerate(others):
-        if at % 2 == 0:
-            steps.append(f"L{to_x:.1f},{to_y:.1f}")
-        else:
-            middle = (y + to_y) / 2
-            steps.append(f"C{x:.1f},{middle:.1f} {to_x:.1f},{middle:.1f} {to_x:.1f},{to_y:.1f}")
-        x, y = to_x, to_y
-    return " ".join(steps)
-
-
-def _back(arrow: Arrow) -> str:
-    """Draws a line out to the right, up, and in again."""
-    (x, y), (right, _), (to_x, to_y) = arrow.points
-    bend = right - _CORNER
-    out = f"H{bend:.1f} Q{right:.1f},{y:.1f} {right:.1f},{y - _CORNER:.1f}"
-    into = f"V{to_y + _CORNER:.1f} Q{right:.1f},{to_y:.1f} {bend:.1f},{to_y:.1f} H{to_x:.1f}"
-    return f"M{x:.1f},{y:.1f} {out} {into}"
+def _path(arrow: Arrow) -> str:
+    """Draws the way of an arrow; the way back leads out to the right, up, and in again."""
+    if arrow.back:
+        (x, y), (right, _), (to_x, to_y) = arrow.points
+        return f"M{x:.1f},{y:.1f} H{right:.1f} V{to_y:.1f} H{to_x:.1f}"
+    return "M" + " L".join(f"{x:.1f},{y:.1f}" for x, y in arrow.points)
 
 
 def _words(x: float, y: float, text: str, look: str) -> str:
@@ -338,7 +321,6 @@ def place(
     paths: list[tuple[Point, ...]] = []
     for source, target in links:
         x, first, last = centres[source], levels[source], levels[target]
-        # Points come in pairs: a straight piece ends at each odd one, a bend leads to the next.
         points = [(x, tops[first] + boxes[source].height), (x, bottoms[first])]
         if last > first + 1:
             right += PASSAGE
