@@ -256,8 +256,9 @@ def test_what_is_written_during_a_read_is_not_missed(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         await store.write(1)
         tail.is_stale = True
-        # It began before that was written, and whoever comes now asks for it.
-        assert seqs(await tail.read(0)) == [1, 2]
+        # It began before that was written, and whoever comes now asks again.
+        assert seqs(await tail.read(0)) == [1]
+        assert seqs(await tail.read(1)) == [2]
         await early
 
     with_tail(tmp_path, work)
@@ -279,7 +280,7 @@ def test_who_is_far_behind_gets_all_in_parts(
             (everything[:4], False),
             (everything[4:8], False),
             (everything[8:], True),
-            (everything, True),
+            (everything[:4], False),
         ]
         assert store.reads == 3
 

@@ -24,8 +24,7 @@ from whorl.runtimes.sqlite import SqliteStore
 
 # How many entries are read at once.
 PAGE = 500
-# About how much is sent at once, and kept of a run.
-_SENT_MAX = 1_000_000
+# About how much is kept of a run.
 _KEPT_MAX = 2_000_000
 TASK_ENDS = ("task.finished", "task.failed")
 
@@ -80,11 +79,6 @@ class Batch:
     is_over: bool = False
     is_all: bool = True
 
-    def then(self, newer: "Batch") -> "Batch":
-        """Returns both batches as one."""
-        text, ended = self.text + newer.text, self.ended | newer.ended
-        return Batch(newer.last, text, ended, self.is_over or newer.is_over)
-
 
 class RunTail:
     """The end of a run's journal."""
@@ -100,20 +94,14 @@ class RunTail:
         self.is_stale = True
 
     async def read(self, after: int) -> Batch:
-        """Returns the entries after one; if it has all, `status` is not newer than they are."""
-        found, has_read = Batch(after), False
-        while len(found.text) < _SENT_MAX:
-            batch = self._batches.get(found.last)
-            if batch is not None:
-                found = found.then(batch)
-            elif has_read or not (self.is_stale or found.last < self._last):
-                break
-            else:
-                if self._reading is None:
-                    self._reading, has_read = asyncio.create_task(self._load(found.last)), True
-                # A reader that leaves does not cancel it for others.
-                await asyncio.shield(self._reading)
-        return replace(found, is_all=found.last >= self._last)
+        """Returns entries after one; if it has all, `status` is not newer than they are."""
+        if after not in self._batches and (self.is_stale or after < self._last):
+            if self._reading is None:
+                self._reading = asyncio.create_task(self._load(after))
+            # A reader that leaves does not cancel it for others.
+            await asyncio.shield(self._reading)
+        batch = self._batches.get(after, Batch(after))
+        return replace(batch, is_all=batch.last >= self._last)
 
     async def _load(self, after: int) -> None:
         self.is_stale = False
