@@ -143,7 +143,7 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(
             with pytest.raises(whorl.UsageError, match="which is not known") as caught:
                 await session.run(run).approve()
             assert caught.value.code == "P114"
-            await session.resume(run)
+            await session.run(run).resume()
             assert session.run(run).status == "waiting"
 
     asyncio.run(approve())

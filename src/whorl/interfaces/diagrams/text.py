@@ -125,24 +125,20 @@ class _Chart:
         self.lines = ["flowchart TD"]
         self._numbers = count(1)
 
-    def block(self, block: Block, indent: str) -> tuple[list[str], list[str]]:
-        """Draws the nodes of a block; returns the ids of its first and last ones."""
+    def block(self, block: Block, indent: str) -> list[str]:
+        """Draws the nodes of a block; returns their ids."""
         if not block.nodes:
             empty = self._next()
             self.lines.append(f'{indent}{empty}[" "]')
-            return [empty], [empty]
+            return [empty]
         ids = {node.name: self._node(node, indent) for node in block.nodes}
-        followed: set[str] = set()
         for node in block.nodes:
             for after in node.after:
-                followed.add(after.node)
                 words = after_words(after.statuses)
                 label = f"|{_label(words)}|" if words else ""
                 if after.node in ids:
                     self.lines.append(f"{indent}{ids[after.node]} -->{label} {ids[node.name]}")
-        first = [ids[node.name] for node in block.nodes if not node.after]
-        last = [ids[node.name] for node in block.nodes if node.name not in followed]
-        return first or [ids[block.nodes[0].name]], last or [ids[block.nodes[-1].name]]
+        return [*ids.values()]
 
     def _node(self, node: Node, indent: str) -> str:
         key = self._next()
@@ -163,9 +159,9 @@ class _Chart:
                 self.block(inner, below + "  ")
                 self.lines += [f"{below}end", f"{below}{choice} --> {case}"]
         else:
-            first, last = self.block(slots[0][1], below)
+            ids = self.block(slots[0][1], below)
             if isinstance(node, ir.Loop):
-                self.lines.append(f"{below}{last[-1]} -. not yet .-> {first[0]}")
+                self.lines.append(f"{below}{ids[-1]} -. not yet .-> {ids[0]}")
         self.lines.append(f"{indent}end")
         return key
 
