@@ -14,11 +14,6 @@ from conformance.replies import Script
 from conformance.running import run_simulated
 from whorl.interfaces.cli.live_view import Picture, framed
 from whorl.interfaces.progress import Progress
-from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
-from whorl.ir import from_json, to_json
-from whorl.runtimes.journal.folding import Folded, come_to_rest, take
-from whorl.runtimes.journal.journal import Entry, RunId
 
 if TYPE_CHECKING:
     from conformance.literate import Case
@@ -33,14 +28,14 @@ class Watched:
     def __init__(self, case: Case) -> None:
         self.events = run_simulated(case, Script(case.blocks.get("replies"))).entries
         self.workflow = workflow_of(case)
-        self.machine = Machine(Plan(from_json(to_json(self.workflow))))
-        self._folded = Folded(self.machine, 0, RunId("r1"), None)
-        self.progress = Progress(run="r1", workflow=self.workflow.name)
+        self.progress = Progress(
+            run="r1", workflow=self.workflow.name, budget_usd=self.workflow.limits.cost_usd
+        )
         self.now = self.began = self.events[0].at
         self._next = 0
 
     def picture(self, **options: Any) -> Picture:
-        return Picture(self.machine, self.progress, self.workflow, self.now, **options)
+        return Picture(self.progress, self.workflow, self.now, **options)
 
     def take(self) -> Event | None:
         """Takes the next event in; None: there are no more."""
@@ -49,17 +44,7 @@ class Watched:
         event = self.events[self._next]
         self._next += 1
         self.progress.take(event)
-        take(self._folded, Entry(self._next, event))
-        come_to_rest(self._folded)
-        self._folded.forget_journaled()
         return event
-
-    def ask(self, event: Event) -> None:
-        """Somebody asks something of the run."""
-        take(self._folded, Entry(self._next + 1, event))
-        come_to_rest(self._folded)
-        for told in (event, *self._folded.unsaid):
-            self.progress.take(told)
 
     def go_to(self, seconds: float) -> None:
         """Takes in all that happened until so many seconds after the beginning."""
@@ -72,5 +57,5 @@ class Watched:
         picture = self.picture(width=width - 4, height=height - 3, **options)
         console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
         with console.capture() as captured:
-            console.print(framed(picture, "whorl run", ["p pause", "q plain lines"]))
+            console.print(framed(picture, "whorl run", ["p pause"]))
         return captured.get()

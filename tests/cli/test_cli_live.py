@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,17 +36,6 @@ def test_a_key_leaves_a_run_that_can_go_on(terminal: Terminal, key: str, status:
     terminal.read_until("next: whorl resume")
     assert terminal.code() == 5
     assert status in terminal.shown
-
-
-def test_q_leaves_the_view_and_the_run_goes_on_with_lines(terminal: Terminal) -> None:
-    terminal.read_until("/9000")
-
-    terminal.press("q")
-
-    terminal.read_while(lambda: not re.search(r"^l +\d+/9000", terminal.shown, re.MULTILINE))
-    terminal.press("\x03")
-    terminal.read_until("next: whorl resume")
-    assert terminal.code() == 5
 
 
 def test_warnings_stay_above_the_view(project: Path, at: At) -> None:

@@ -13,8 +13,6 @@ import pytest
 from panes import CASES, Watched
 
 from conformance.literate import Case, load_cases
-from whorl.interpreter.events import FED_KINDS, Event
-from whorl.ir import ForEach
 
 PANES = Path(__file__).parent / "panes"
 BOOK, MANY, NESTED, ASKING, QUIET = CASES
@@ -73,59 +71,12 @@ def test_of_many_steps_those_around_what_is_under_way_are_shown() -> None:
     check("forty-29.5s-80", watched.pane(80, 16))
 
 
-def test_a_run_that_is_cancelled_keeps_what_its_entries_tell() -> None:
-    watched = Watched(CASES[NESTED])
-    watched.go_to(21.0)
-    watched.ask(Event("run.cancelled", "", watched.now, {}))
-
-    check("nested-cancelled-80", watched.pane(*SMALL, is_last=True))
-
-
-def test_of_loops_that_are_let_go_the_frames_tell_enough() -> None:
-    """Whoever joins a long run knows nothing of most of its past."""
-    watched = Watched(CASES[BOOK])
-    watched.go_to(13.0)
-    watched.progress.loops.clear()
-    watched.progress.steps.clear()
-
-    check("book-13s-joined", watched.pane(*SMALL))
-
-
 def test_streamed_text_is_shown_and_steers_no_terminal() -> None:
     watched = Watched(CASES[BOOK])
     watched.go_to(4.0)
     watched.progress.stream("chapters[1]/polish[1]/write", "the guard\x1b[2J is now\nthere")
 
     assert '"the guard␛[2J is now there…"' in watched.pane(*SMALL)
-
-
-def counted(events: list[Event]) -> list[int]:
-    """The chapters by what the journal says of them."""
-    of_loops = [event for event in events if event.kind.startswith("loop.")]
-    ended = {e.address: e.body.get("exit_reason") for e in of_loops if e.kind == "loop.finished"}
-    begun, failed = {e.address for e in of_loops}, list(ended.values()).count("failed")
-    running = len(begun) - len(ended)
-    return [4, len(ended) - failed, failed, running, 4 - len(begun)]
-
-
-def test_the_counts_are_right_at_every_moment() -> None:
-    watched = Watched(CASES[BOOK])
-    seen: list[list[int]] = []
-    while (event := watched.take()) is not None:
-        at = watched.events.index(event)
-        following = watched.events[at + 1 : at + 2]
-        # What the machine says of an event follows it in the journal.
-        if event.kind in ("run.started",) or any(e.kind not in FED_KINDS for e in following):
-            continue
-        picture = watched.picture()
-        lists = [place for place in picture.root() if isinstance(place.node, ForEach)]
-        if lists[0].key:
-            seen.append(list(picture.counts(lists[0].key).values()))
-            assert seen[-1] == counted(watched.events[: at + 1])
-
-    assert [4, 0, 0, 3, 1] in seen
-    assert [4, 0, 1, 3, 0] in seen
-    assert seen[-1] == [4, 3, 1, 0, 0]
 
 
 CALM = [

@@ -132,6 +132,8 @@ class Progress(RunFold[LoopProgress]):
     workflow: str = ""
     mark: str = ""
     started_at: float = 0.0
+    # Calls without a known price.
+    unpriced: int = 0
     steps: dict[str, Step] = field(default_factory=dict)
     waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
     # The loops that are explored, each with its number of iterations.
@@ -147,7 +149,7 @@ class Progress(RunFold[LoopProgress]):
         match event.kind:
             case "run.forked":
                 # A fork begins when it is made, not when the run began that it comes from.
-                self.started_at = event.at
+                self.started_at, self.unpriced = event.at, 0
             case "run.started":
                 self.started_at = self.started_at or event.at
                 explored: Any = event.body.get("explore") or {}
@@ -171,6 +173,12 @@ class Progress(RunFold[LoopProgress]):
             case _:
                 self._take_of_step(event, base, attempt)
         return True
+
+    def charge(self, event: Event, sign: int = 1) -> None:
+        RunFold.charge(self, event, sign)
+        usage: Any = event.body["usage"]
+        if usage.get("cost_usd") is None:
+            self.unpriced += sign * count_of(usage.get("calls"))
 
     def loop_for(self, event: Event, address: str) -> LoopProgress:
         """Returns the loop of an event; drops what is kept of its earlier iterations."""

@@ -34,7 +34,7 @@ from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.folding import check_key, fold, look_on
+from whorl.runtimes.journal.folding import check_key, fold
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
@@ -373,7 +373,6 @@ class RunSession:
     def _watched(self, run: RunId) -> Iterator[int]:
         """Begins and ends the watcher with the run's state; yields the last entry it knows."""
         plan, progress = self.runtime.plan(run), watchers.past_of(self.store, run)
-        self.watcher.look_on(lambda: look_on(self.store, run, plan))
         self.watcher.begin(progress, plan.workflow)
         try:
             yield progress.last_seq

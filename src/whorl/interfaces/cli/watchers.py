@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.options import carrying
-from whorl.interfaces.cli.terminal import echo, json_text, say, shortened
+from whorl.interfaces.cli.summary import inner_table
+from whorl.interfaces.cli.terminal import SIGNS, echo, json_text, say, shortened
 from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
-from whorl.interfaces.status_words import ending_words, judgement_lines
+from whorl.interfaces.status_words import ending_words, exit_words, judgement_lines
 from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.errors import StoreError
-    from whorl.interfaces.progress import Iteration, LoopProgress
+    from whorl.interfaces.progress import Iteration, LoopProgress, Step
     from whorl.interfaces.translation import Translator
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
@@ -37,9 +39,6 @@ class NullWatcher:
 
     def offer(self, offers: Offers) -> None:
         """Receives what the user may do meanwhile, by keys."""
-
-    def look_on(self, look: Callable[[], Folded]) -> None:
-        """Receives a function that folds the run, to show more than its entries."""
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """Receives the progress of the run, which continues now."""
@@ -157,6 +156,7 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
             progress.loops[loop.address].number = loop.iterations
     progress.calls, progress.cost_usd = row.calls, row.cost_usd
     progress.input_tokens, progress.output_tokens = row.tokens, 0
+    progress.unpriced = row.unpriced_calls
     progress.last_seq = row.last_seq
     return progress
 
@@ -187,7 +187,9 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             words = str(body["message"]) if is_early else carrying(advised(body, progress.run))
             return [f"warning: {line(words, 400)}"]
         case "task.finished" | "task.failed" if verbose:
-            return [_step_line(progress, event)]
+            base = event.address.rpartition("#")[0]
+            step = progress.steps.get(event.address) or progress.steps.get(base)
+            return [f"  {step_words(step)}"] if step else []
     return []
 
 
@@ -221,14 +223,45 @@ def verdict(done: Iteration) -> str:
     return f"{mark} {done.words}" if done.words else mark if done.is_met else ""
 
 
-def _step_line(progress: Progress, event: Event) -> str:
-    step = progress.steps.get(event.address) or progress.steps.get(event.address.rpartition("#")[0])
-    head = f"  {'✓' if event.kind == 'task.finished' else '✗'} {safe(event.address)}"
-    if step is None:
-        return head
-    took = seconds((step.ended_at or event.at) - step.started_at)
-    spent = used(step.tokens, step.cost_usd)
-    return joined(head, line(step.model, 40), took, spent, line(step.error, 100))
+def step_words(step: Step, name: str = "", now: float = 0.0) -> str:
+    """Returns a step on one line: its sign, name, model, time, usage and outcome."""
+    took = (step.ended_at or now) - step.started_at
+    answer = f": {step.feedback}" if step.feedback else ""
+    if step.state == "rejected" or step.feedback:
+        answer = ("rejected" if step.state == "rejected" else "approved") + answer
+    return joined(
+        f"{SIGNS.get(step.state, '·')[0]} {name or safe(step.address)}",
+        line(step.model, 40),
+        seconds(took) if took > 0 else "",
+        used(step.tokens, step.cost_usd),
+        f"attempt {step.attempt}" if step.attempt > 1 else "",
+        f"→ {line(step.branch, 40)}" if step.branch else "",
+        step.error if step.state == "failed" else "",
+        answer,
+    )
+
+
+def loop_words(loop: LoopProgress) -> str:
+    """Returns the position of a loop, its newest score and why it ended."""
+    score = ""
+    if loop.iterations:
+        newest = loop.iterations[-1]
+        score = f"{newest.shown_score} {difference(newest.score, newest.before)}".strip()
+    return joined(loop.count(), score, exit_words(loop.exit_reason, loop.stopped_by))
+
+
+def loop_table(loop: LoopProgress, *, newest: int = 0, now: float = 0.0) -> Iterator[str]:
+    """Yields a row for each finished iteration of a loop, and one for the running iteration."""
+    rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
+    done = list(loop.iterations)[-newest:]
+    for each in done:
+        number, measured, *others = iteration_cells(each)
+        star = "★" if loop.best and loop.best[0] == each.number else ""
+        rows.append((number, measured + star, *others, verdict(each)))
+    if now and not loop.exit_reason and loop.number > (done[-1].number if done else 0):
+        took = seconds(now - loop.iteration_at) if loop.iteration_at else ""
+        rows.append((str(loop.number), "", "", took, "", "", ""))
+    return inner_table(rows, right=6, shrink=6) if len(rows) > 1 else iter(())
 
 
 def _print_json(documents: list[dict[str, Any]]) -> None:

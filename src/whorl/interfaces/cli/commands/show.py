@@ -23,9 +23,9 @@ from whorl.interfaces.cli.summary import (
     step_lines,
     steps_in,
 )
-from whorl.interfaces.cli.terminal import SIGNS, echo, print_lines, say
-from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
-from whorl.interfaces.formatting import allowed, clock, joined, line, seconds, used, written
+from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.cli.watchers import event_json, loop_table, past_of, step_words, verdict
+from whorl.interfaces.formatting import allowed, clock, joined, line, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
@@ -287,7 +287,7 @@ def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
         if isinstance(place, LoopProgress):
             yield from islice(_loop_table(place), 1 if is_short else None)
         else:
-            yield _step_words(place)
+            yield step_words(place)
 
 
 def _loops_like(store: SqliteStore, run: RunId, address: str) -> list[LoopRow]:
@@ -304,37 +304,14 @@ def _loop_line(row: LoopRow) -> str:
     return next(_loop_table(loop))
 
 
-def _step_words(step: Step) -> str:
-    took = (step.ended_at or 0.0) - step.started_at
-    answer = f": {step.feedback}" if step.feedback else ""
-    if step.state == "rejected" or step.feedback:
-        answer = ("rejected" if step.state == "rejected" else "approved") + answer
-    return joined(
-        f"{SIGNS.get(step.state, '·')[0]} {safe(step.address)}",
-        line(step.model, 40),
-        seconds(took) if took > 0 else "",
-        used(step.tokens, step.cost_usd),
-        f"attempt {step.attempt}" if step.attempt > 1 else "",
-        f"→ {line(step.branch, 40)}" if step.branch else "",
-        step.error if step.state == "failed" else "",
-        answer,
-    )
-
-
 def _loop_table(loop: LoopProgress) -> Iterator[str]:
     """A loop with a row for each of its finished iterations."""
     ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
     head = f"{'!' if loop.mark else '↻'} {safe(loop.address)}"
     legend = "★ is the best one" if loop.best and loop.iterations else ""
     yield joined(head, loop.count(), ended, legend)
-    rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
-    for done in loop.iterations:
-        number, measured, *others = iteration_cells(done)
-        star = "★" if loop.best and loop.best[0] == done.number else ""
-        rows.append((number, measured + star, *others, verdict(done)))
-    if len(rows) > 1:
-        yield from summary.inner_table(rows, right=6, shrink=6)
-        yield from summary.explored_lines(loop.number, loop.explored)
+    yield from loop_table(loop)
+    yield from summary.explored_lines(loop.number, loop.explored)
 
 
 def _place(records: RunRecords, address: str, *, whole: bool) -> Iterator[str]:
@@ -373,7 +350,7 @@ def _inside(
     if number is None:
         yield from _loop_table(progress.loops[address])
         return
-    yield from map(_step_words, steps.values())
+    yield from map(step_words, steps.values())
     for row in progress.loops[loop].iterations:
         measured = f"score {row.shown_score}" if row.score is not None else ""
         if row.number == number and (words := joined(measured, verdict(row))):
