@@ -76,14 +76,6 @@ def fold(
     return folded
 
 
-def look_on(journal: Journal, run: RunId, plan: Plan) -> Folded:
-    """Rebuilds the machine for a caller that feeds it the next entries (`take`).
-
-    It may hold secrets: only its frames are for people, not the values in them.
-    """
-    return as_far_as_open(journal, lambda seals: _folded(journal, run, plan, seals))
-
-
 def check_key(journal: Journal, run: RunId) -> None:
     """Raises StoreError R909 if a run cannot be driven because its secrets cannot be opened."""
     if not Plan(from_json(journal.workflow(run))).is_confidential:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click import shell_completion as shells
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 VARIABLE = "_WHORL_COMPLETE"
 RUNS_MAX = 50
 _FILES = re.compile(r"FILE|PATH|OUT|OTHER|DATABASE|FOLDER")
-_PLACES = re.compile(r"ADDRESS|STEP|LOOP")
-# What is given: a template, a code.
-_TEMPLATE, _ASKED = "[TEMPLATE]", "[COMMAND | CODE | FUNCTION | all]"
-# A shell puts what it is offered on its line, and runs that: names come from other people's files.
-_HARMLESS = re.compile(r"[\w.,:=@%+/\[\]-]*")
 _SHELLS: dict[str, type[shells.ShellComplete]] = {
     "bash": shells.BashComplete,
     "zsh": shells.ZshComplete,
@@ -36,7 +31,7 @@ _SHELLS: dict[str, type[shells.ShellComplete]] = {
 
 
 @click.command(name="help")
-@click.argument("words", metavar=_ASKED, nargs=-1)
+@click.argument("words", metavar="[COMMAND | CODE | FUNCTION | all]", nargs=-1)
 @click.pass_context
 def help_command(ctx: click.Context, *, words: tuple[str, ...]) -> None:
     """Show the help of a COMMAND, explain an error CODE or a FUNCTION of expressions, or list all.
@@ -139,43 +134,11 @@ def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
     return lines[1:]
 
 
-# Unlike click's own, it takes no word for a pattern of file names, and quotes what it would run.
-_BASH = r"""%(complete_func)s() {
-    local IFS=$'\n' response type value
-
-    response=$(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD \
-        %(complete_var)s=bash_complete $1)
-
-    while IFS=, read -r type value; do
-        if [[ $type == 'dir' ]]; then
-            COMPREPLY=()
-            compopt -o dirnames
-        elif [[ $type == 'file' ]]; then
-            COMPREPLY=()
-            compopt -o default
-        elif [[ $type == 'plain' ]]; then
-            [[ $value != *[[:space:]\'\"\`\\\$\;\&\|\<\>\(\)\{\}\*\?\!\~\#]* ]] ||
-                printf -v value %%q "$value"
-            COMPREPLY+=("$value")
-        fi
-    done <<< "$response"
-
-    return 0
-}
-
-%(complete_func)s_setup() {
-    complete -o nosort -F %(complete_func)s %(prog_name)s
-}
-
-%(complete_func)s_setup;
-"""
-
-
 @click.command()
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(ctx: click.Context, *, shell: str) -> None:
-    """Print the script that makes a SHELL complete commands, options, runs, steps, files, names.
+    """Print the script that makes a SHELL complete commands, options, runs and files.
 
     \b
       whorl project completion bash >> ~/.bashrc
@@ -183,8 +146,7 @@ def completion(ctx: click.Context, *, shell: str) -> None:
       whorl project completion fish > ~/.config/fish/completions/whorl.fish
     """
     made = _SHELLS[shell](ctx.find_root().command, {}, "whorl", VARIABLE)
-    script = _BASH if shell == "bash" else made.source_template
-    echo(script % made.source_vars(), nl=False)
+    echo(made.source_template % made.source_vars(), nl=False)
 
 
 def answer(group: LazyGroup, instruction: str) -> int:
@@ -197,50 +159,32 @@ def answer(group: LazyGroup, instruction: str) -> int:
         items = _items(group, *made.get_completion_args())
     except Exception:  # noqa: BLE001 - the edge: a shell that completes shows no messages
         return 1
-    offered = [item for item in items if item.type != "plain" or _HARMLESS.fullmatch(item.value)]
-    echo("\n".join(map(made.format_completion, offered)))
+    echo("\n".join(map(made.format_completion, items)))
     return 0
 
 
 def _items(group: LazyGroup, words: list[str], incomplete: str) -> list[CompletionItem]:
+    """Returns commands, options, runs, or that a file follows; no name that somebody else chose."""
     ctx = shells._resolve_context(group, {}, "whorl", words)
     part, incomplete = shells._resolve_incomplete(ctx, words, incomplete)
     if isinstance(part, LazyGroup) and not incomplete.startswith("-"):
         rows = [row for section, rows in part.sections().items() if section for row in rows.items()]
         return [CompletionItem(n, help=h) for n, (_, h) in rows if n.startswith(incomplete)]
     wanted = (part.metavar or "") if isinstance(part, click.Parameter) else ""
-    # Where the value of an option is still to come, click reads nothing of what is before it.
-    is_option = bool(words) and words[-1].startswith("-")
-    known = shells._resolve_context(group, {}, "whorl", words[:-1]) if is_option else ctx
-    names = dict.fromkeys(_names(known, wanted, incomplete))
-    # A name that begins with a dash would be read as an option.
-    found = [n for n in names if n.startswith(incomplete) and not n.startswith("-")]
-    if _FILES.search(wanted) and not found:
+    if _FILES.search(wanted):
         return [CompletionItem(incomplete, type="file")]
-    return [*map(CompletionItem, found)] or part.shell_complete(ctx, incomplete)
+    if "RUN" in wanted:
+        store = ctx.params.get("store") or ctx.find_root().params.get("store")
+        found = [run for run in ("last", *_runs(store)) if run.startswith(incomplete)]
+        return [*map(CompletionItem, found)]
+    return part.shell_complete(ctx, incomplete)
 
 
-def _names(ctx: click.Context, wanted: str, incomplete: str) -> Iterator[str]:
-    """Yields completions: templates, codes, runs, or steps of a file."""
+def _runs(store: str | None) -> list[str]:
     from whorl.services.project import find_project
 
-    if wanted == _TEMPLATE:
-        from whorl.templates import TEMPLATES
-
-        yield from (template.name for template in TEMPLATES)
-    elif wanted == _ASKED:
-        root = ctx.find_root()
-        assert isinstance(root.command, LazyGroup)
-        yield from (*root.command.list_commands(root), *explanations.codes(), "all")
-    given: dict[str, Any] = ctx.params
-    store = given.get("store") or ctx.find_root().params.get("store")
     project = find_project(os.environ, store=store, is_checked=False)
-    if "RUN" in wanted:
-        yield "last"
-        if project.has_runs():
-            with closing(project.open_store()) as runs:
-                yield from [row.id for row in runs.runs(limit=RUNS_MAX)]
-    elif given.get("file") and _PLACES.search(wanted):
-        from whorl.ir.walk import index_nodes
-
-        yield from index_nodes(project.read(project.locate(given["file"])).workflow)
+    if not project.has_runs():
+        return []
+    with closing(project.open_store()) as opened:
+        return [row.id for row in opened.runs(limit=RUNS_MAX)]
