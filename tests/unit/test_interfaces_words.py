@@ -36,8 +36,6 @@ if TYPE_CHECKING:
         # Budgets have all their digits.
         (formatting.allowed, {0.5: "$0.50", 0.003: "$0.003", 0.00025: "$0.00025",
                            1_234.5: "$1,234.50", 1.005: "$1.005"}),
-        (formatting.as_much_again, {0.003: "+0.003", 0.5: "+0.50", 2.0: "+2.00",
-                                    0.0123456: "+0.0123", None: "+0.50"}),
     ],
     ids=lambda part: getattr(part, "__name__", ""),
 )  # fmt: skip

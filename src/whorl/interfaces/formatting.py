@@ -142,12 +142,6 @@ def allowed(amount: float) -> str:
     return f"${_trimmed(f'{amount:,.9f}')}"
 
 
-def as_much_again(budget: float | None) -> str:
-    """Returns what doubles a budget that is used up, as the command line takes it."""
-    rounded = float(f"{budget or 0.5:.3g}")
-    return f"+{_trimmed(f'{rounded:.9f}')}"
-
-
 def _trimmed(number: str) -> str:
     """Returns a number with at least two decimals and no needless zeros."""
     whole, _, part = number.partition(".")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import command, flags, root_code, way_on
 from whorl.interfaces.cli.options import pasted
-from whorl.interfaces.formatting import as_much_again
 from whorl.interpreter.events import split_iteration
 from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.folding import fold
@@ -132,38 +131,21 @@ def _start_again(store: SqliteStore, run: RunId) -> list[str]:
     return ["fork", run, "--at", f"{outer[-1].address}[{outer[-1].iterations}]", "--file", file]
 
 
+def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> list[str]:
+    """Returns the command that continues the last loop ended by a limit or a person, if any can."""
+    loops = result["loops"]
+    if any(loop["exit_reason"] == "budget" for loop in loops):
+        return _advised(result, "R102")
+    for path in (loop["path"] for loop in loops[::-1] if loop["exit_reason"] in _TOO_FEW):
+        if "[" not in path:
+            amounts = flags(amounts_to_go_on(fold(store, run).machine, path))
+            at = ["--at", path] if len(loops) > 1 else []
+            return ["continue", run, *at, "--iterations", "3", *amounts]
+    return []
+
+
 def _advised(result: dict[str, Any], code: str) -> list[str]:
     """Returns the command of the newest warning with a code, if it has one; its amount suffices."""
     facts = (each.get("facts") for each in result["warnings"][::-1] if each["code"] == code)
     ways = (way_on(code, each, result["run"]) for each in facts if each)
     return next((words for words in ways if words), [])
-
-
-def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> list[str]:
-    """Returns the command that continues the last loop ended by a limit or a person, if any can."""
-    loops = result["loops"]
-    advised = _advised(result, "R102")
-    if advised and any(loop["exit_reason"] == "budget" for loop in loops):
-        return advised
-    for loop in reversed([loop for loop in loops if "[" not in loop["path"]]):
-        path, is_short = loop["path"], loop["exit_reason"] in _TOO_FEW
-        if not is_short and loop["exit_reason"] != "budget":
-            continue
-        amounts = flags(amounts_to_go_on(fold(store, run).machine, path))
-        if is_short:
-            amounts = ["--iterations", "3", *amounts]
-        elif not amounts:
-            amounts = ["--budget", as_much_again(budget_of(store, run, path))]
-        # Those inside of it do not count, and those in `each` do.
-        others = [each["path"] for each in loops if not f"{each['path']}[".startswith(f"{path}[")]
-        at = ["--at", path] if others else []
-        return ["continue", run, *at, *amounts]
-    return []
-
-
-def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
-    """Returns the dollars that a loop may spend: its own limit or the run's, whichever is lower."""
-    limits: list[Any] = [row.limits for row in store.loops(run) if row.address == loop]
-    own = [each.get("cost_usd") for each in limits if isinstance(each, dict)]
-    budgets = (*own, store.run(run).budget_usd)
-    return min((each for each in budgets if isinstance(each, int | float)), default=None)

@@ -8,10 +8,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.cli.next_command import budget_of
 from whorl.interfaces.cli.summary import gate_lines
 from whorl.interfaces.cli.terminal import echo
-from whorl.interfaces.formatting import as_much_again
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting.results import loop_frame, open_gates
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.interpreter.events import Event
-    from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
@@ -77,10 +74,9 @@ class _Question:
     async def answer(self, about: str) -> Event | None:
         choices = list(_CHOICES.get(self.reason, _USUAL))
         place = self.address.partition("/:")[0]
-        budget = budget_of(self.store, self.run, place)
         limit = loop_frame(fold(self.store, self.run).machine, place).get("limit_reason")
-        if self.reason == "limit" and limit == "budget" and budget is None:
-            # Of tokens and calls only the file gives more.
+        if self.reason == "limit" and limit != "max_iterations":
+            # `whorl continue` gives more time or money.
             choices.remove("continue")
         chosen = await self._choice(choices, f"{about}\n")
         feedback = ""
@@ -89,12 +85,7 @@ class _Question:
                 feedback = await self._line("your words: ")
             chosen = await self._choice(["approve", "reject", "later"])
         elif chosen == "continue":
-            # With as much again of what it has used up.
-            more: dict[str, Json] = {"iterations": _MORE_ITERATIONS}
-            if limit == "budget":
-                more = {"cost_usd": float(as_much_again(budget)), "around": True}
-            body: dict[str, Json] = {"at": place}
-            return asked("run.continued", body | (more if limit != "timeout" else {}))
+            return asked("run.continued", {"at": place, "iterations": _MORE_ITERATIONS})
         elif chosen not in (*_YES, "later"):
             feedback = await self._line("your words (Enter for none): ")
         if chosen == "later":
