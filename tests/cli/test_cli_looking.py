@@ -46,10 +46,7 @@ def test_ls(whorl: Whorl) -> None:
 def test_status(whorl: Whorl, run: str) -> None:
     whorl("show", "--brief", run).prints(
         f"run {run} of polish: succeeded after 3 iterations, $",
-        "iteration:  3/5 of polish  condition_met (expression)",
-        "until:      review.approved or score ≥ 0.95",
-        "last:       iteration 3, score 0.90: review.approved is true",
-        'result:     review: { "approved": true',
+        "polish: condition_met (expression) after 3 iterations, returned iteration 3, score 0.90",
     )
     document = whorl("show", "--brief", run, "--json").json
     assert (document["iteration"], document["waiting_for"]) == (3, [])

@@ -60,11 +60,7 @@ def offered_by_bash(program: Path, *lines: str) -> list[str]:
 def asked_of_all(whorl: Whorl) -> dict[str, str]:
     """What every shell completes, and with what."""
     run = whorl("run", "polish.yaml", "a song", "--json").json["run"]
-    return {
-        "whorl run --detac": "--detach",
-        "whorl show las": "last",
-        f"whorl why {run[:6]}": run,
-    }
+    return {"whorl run --detac": "--detach", "whorl show las": "last", f"whorl why {run[:6]}": run}
 
 
 @pytest.mark.slow

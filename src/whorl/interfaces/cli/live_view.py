@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from dataclasses import field
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,12 +43,12 @@ if TYPE_CHECKING:
 REDRAW_S = 0.2
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 # What a picture cannot show stays above it as a line.
-_ABOVE = frozenset({"warning", "task.in_doubt"})
+_ABOVE = frozenset({"warning", "task.in_doubt", "gate.waiting"})
 # What is computed at once, or ends something else, is not shown before it begins.
 _UNSEEN = (ir.Compute, ir.Assign, ir.Stop, ir.Break, ir.Continue)
 _BUSY = ("running", "retrying", "waiting")
-# So many rows of a loop and of a list, and so many questions.
-_ITERATIONS_MAX, _ITEMS_MAX, _GATES_MAX = 8, 10, 2
+# So many rows of a loop and of a list.
+_ITERATIONS_MAX, _ITEMS_MAX = 8, 10
 _SPARKS_MAX = 28
 _BAR = 14
 
@@ -90,7 +89,7 @@ class Picture:
         head = Text.assemble((words, f"bold {color}"), " ", title, rest)
         self._find_places()
         numbers = [*self._scores(), *self._budget()]
-        foot = [*self._gates(), *([Text("")] if numbers else []), *numbers]
+        foot = [*([Text("")] if numbers else []), *numbers]
         room = 10**6 if self.is_last else max(1, self.height - 1 - len(foot))
         rows = _fitting([*self._rows("", 1), *self._later()], room)
         return [head, *(Text.assemble("  " * row.depth, row.text) for row in rows), *foot]
@@ -199,15 +198,7 @@ class Picture:
             text.append(f'  "{line(step.text[-room * 2 :], room * 2)[-room:]}…"')
         return text
 
-    # Below the tree: questions, scores, the budget.
-
-    def _gates(self) -> Iterator[Text]:
-        """Yields the open questions; a run that only waits asks them below the view, at its end."""
-        waiting = self.progress.waiting if self.progress.status == "running" else {}
-        for address, gate in islice(waiting.items(), _GATES_MAX):
-            words = line(str(gate.get("message", "")), self.width - 20)
-            place = line(address.partition("/:")[0], 40)
-            yield Text.assemble(("⏸ ", "yellow"), place, "  ", (words, "yellow"))
+    # Below the tree: scores and the budget.
 
     def _scores(self) -> Iterator[Text]:
         """Yields the scores of the last loop that is open, its best one and its target."""

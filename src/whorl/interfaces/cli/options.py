@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, plural, safe
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, safe
 from whorl.interfaces.cli.terminal import echo, is_ours, json_text, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable
     from pathlib import Path
 
     from whorl.ir import Workflow
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
-# Of one input.
-FILES_MAX = 500
 NO_RUNS = "no runs yet\nnext: whorl run FILE"
 FORMS = (
     "write NAME=VALUE for a text or a path, NAME:=JSON for any value; NAME=@FILE is the text of a "
@@ -165,16 +163,6 @@ def step_options(command: Callable[..., R]) -> Callable[..., R]:
     return with_steps
 
 
-def step_words(steps: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Returns the same as words of a command."""
-    return [
-        word
-        for step, fields in steps.items()
-        for name, text in fields.items()
-        for word in (f"--{name}", f"{step}={text}" if step else text)
-    ]
-
-
 def read_stdin() -> str:
     from whorl.source import Limits
     from whorl.source.report import read_text
@@ -291,24 +279,18 @@ def read_inputs(
 ) -> dict[str, Json]:
     """Reads the inputs of -i, those of files (which -i overrides), and the main one from `text`."""
     tables: dict[str, Json] = {}
-    found: dict[str, list[Json]] = {}
     rest: list[str] = []
     ports = {n: port for port in workflow.inputs for n in (port.name, *port.aliases)}
     for words in written:
-        name, equals, value = words.partition("=")
-        kind = ports[name].type if name in ports else ""
+        name, _, value = words.partition("=")
         if words.startswith("@"):
             tables |= _read_table(words[1:], file)
-        elif equals and kind in ("file", "files") and value.startswith("@") and value != "@-":
-            found.setdefault(name, []).extend(_find_files(value[1:], name, kind == "files"))
-        else:
-            rest.append(words)
-    given = _read_own(workflow, rest)
-    for name, paths in found.items():
-        if name in given or (ports[name].type == "file" and len(paths) > 1):
-            raise UsageError(f"-i gives {name!r} twice", help="leave one of them out")
-        given[name] = paths if ports[name].type == "files" else paths[0]
-    given = add_main_text(workflow, given, text, read_stdin)
+            continue
+        is_file = name in ports and ports[name].type in ("file", "files")
+        # A file is given by its path, not by its text.
+        is_path = is_file and value.startswith("@") and value != "@-"
+        rest.append(f"{name}={value[1:]}" if is_path else words)
+    given = add_main_text(workflow, _read_own(workflow, rest), text, read_stdin)
     return with_paths(project, workflow, tables | given)
 
 
@@ -343,27 +325,6 @@ def _read_table(name: str, file: str) -> dict[str, Json]:
         f'experiment: 1\nworkflow: {file}\ncases: {name}\ngrade: "1"'
     )
     raise UsageError(f"{place} has several cases, and a run takes one", help=advice)
-
-
-def _find_files(pattern: str, name: str, is_list: bool) -> list[Json]:
-    """The files that a path names, sorted; for a list also those in a folder, or by a pattern."""
-    import glob
-
-    paths = [pattern]
-    if is_list and os.path.isdir(pattern):
-        paths = glob.glob(os.path.join(glob.escape(pattern), "*"))
-    elif is_list and not os.path.exists(pattern):
-        paths = glob.glob(pattern, recursive=True)
-    elif os.path.isdir(pattern):
-        raise UsageError(f"-i {name}: {pattern!r} is a folder, and {name!r} takes one file")
-    paths = sorted(path for path in paths if os.path.isfile(path))
-    if not paths:
-        advice = "paths are relative to the current folder"
-        raise UsageError(f"-i {name}: {pattern!r} matches no file", help=advice)
-    if len(paths) > FILES_MAX:
-        words = f"-i {name}: {pattern!r} means {plural(len(paths), 'file')}"
-        raise UsageError(words, help=f"name at most {FILES_MAX}")
-    return [*paths]
 
 
 def _read_own(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
@@ -496,7 +457,6 @@ def _read_json(text: str, place: str, source: str = "") -> Json:
     """Parses JSON; if a `source` is named, an error names the place in it but not the value."""
     from whorl.source import VALUE_LIMITS, plain
     from whorl.source.json import read_json
-    from whorl.source.report import LIMIT
 
     try:
         return plain(read_json(text, place, limits=VALUE_LIMITS).root)
@@ -504,14 +464,8 @@ def _read_json(text: str, place: str, source: str = "") -> Json:
         first, at = fault.diagnostics[0], fault.diagnostics[0].span
         where = f"line {at.line}, column {at.column} of {source}" if at else source
         message = f"{place} is not JSON: {f'see {where}' if source else first.message}"
-        advice = QUOTED
-        # Such a message quotes nothing, unless it is about one value.
-        if first.code == LIMIT and "'" not in first.message:
-            from whorl.services.files.preflight import LESS
-
-            message, advice = f"{place}: {first.message.replace('the file', 'it', 1)}", LESS
         # Nor does a traceback show what is in a file.
-        raise UsageError(message, help=advice) from (None if source else fault)
+        raise UsageError(message, help=QUOTED) from (None if source else fault)
 
 
 def _read_file(path: str, place: str) -> str:

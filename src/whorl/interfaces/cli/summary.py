@@ -29,7 +29,6 @@ from whorl.interfaces.formatting import (
     joined,
     line,
     one_line,
-    plain_lines,
     seconds,
     used,
     value_lines,
@@ -373,16 +372,16 @@ def _event_lines(run: RunId, event: Event, body: dict[str, Any], *, whole: bool)
         case "task.started":
             sign = "→ " if _TOOL.search(event.address) else ""
             yield f"{sign}{safe(event.address)}  {line(str(body.get('kind', '')), 40)}"
-            for name, value in (body.get("inputs") or {}).items():
-                yield from indented(_input_lines(name, value, whole=whole))
+            if inputs := body.get("inputs"):
+                yield from indented(fields_lines(inputs, whole=whole))
         case "task.finished":
             yield from indented(_answer_lines(event, body, whole=whole))
         case "task.failed":
             error = body.get("error") or {}
             yield f"  ✗ [{error.get('code')}] {safe(str(error.get('message')))}"
-            for name in _KEPT:
-                if (error.get("detail") or {}).get(name):
-                    yield from indented(_input_lines(name, error["detail"][name], whole=whole))
+            kept = {name: (error.get("detail") or {}).get(name) for name in _KEPT}
+            found = {name: value for name, value in kept.items() if value}
+            yield from indented(fields_lines(found, whole=whole))
         case "task.in_doubt":
             yield "  in doubt: sent before the run was interrupted, and its answer is lost"
         case "gate.waiting":
@@ -406,43 +405,20 @@ def _answer_lines(event: Event, body: dict[str, Any], *, whole: bool) -> Iterato
     model = line(str(body.get("model", "")), 60)
     about = joined(model, used(tokens, cost)) if calls or body.get("model") else ""
     turn = safe(event.address) if _TURN.search(event.address) else ""
-    value, wanted = body.get("value"), _wanted(body)
+    wanted = ", ".join(line(str(call.get("name")), 40) for call in body.get("calls") or ())
     head = "←" if _TOOL.search(event.address) else "answer:"
-    yield joined(f"{wanted}:" if wanted else head, about, turn)
-    if value or not wanted:
-        yield from indented(value_lines(value, whole=whole))
+    yield joined(f"wants {wanted}:" if wanted else head, about, turn)
+    if body.get("value") or not wanted:
+        yield from indented(value_lines(body.get("value"), whole=whole))
 
 
-def _wanted(body: Mapping[str, Any]) -> str:
-    """Returns the tools that a model asks to use."""
-    names = ", ".join(line(str(call.get("name")), 40) for call in body.get("calls") or ())
-    return f"wants {names}" if names else ""
-
-
-def _input_lines(name: str, value: Json, *, whole: bool) -> Iterator[str]:
-    """What a call was given, as it was: texts below their names, and conversations by speaker."""
-    head = f"{line(name, 40)}:"
-    if isinstance(value, str):
-        yield head
-        yield from indented(plain_lines(value))
-    elif name in ("messages", "turns") and isinstance(value, list):
-        yield head
-        for message in value:
-            yield from indented(_message_lines(message, whole=whole))
-    elif (words := one_line(value)) is not None:
-        yield f"{head} {words}"
-    else:
-        yield head
-        yield from indented(value_lines(value, whole=whole))
-
-
-def _message_lines(message: Json, *, whole: bool) -> Iterator[str]:
-    if not isinstance(message, dict):
-        yield from value_lines(message, whole=whole)
-        return
-    content = next((message[k] for k in ("content", "error", "value") if message.get(k)), "")
-    yield f"{line(str(message.get('role')), 20)}: {_wanted(message)}".rstrip()
-    yield from indented(value_lines(content, whole=whole)) if content else ()
+def fields_lines(fields: Mapping[str, Json], *, whole: bool) -> Iterator[str]:
+    """Yields values as they were, texts below their names."""
+    for name, value in fields.items():
+        words = None if isinstance(value, str) else one_line(value)
+        yield f"{line(name, 40)}: {words or ''}".rstrip()
+        if words is None:
+            yield from indented(value_lines(value, whole=whole))
 
 
 def result_lines(value: Json, lines_max: int = 0, *, whole: bool = False) -> Iterator[str]:

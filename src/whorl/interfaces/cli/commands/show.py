@@ -28,7 +28,6 @@ from whorl.interfaces.cli.watchers import event_json, loop_table, past_of, step_
 from whorl.interfaces.formatting import allowed, clock, joined, line, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
-from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.journal import iterations_in
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
@@ -86,30 +85,15 @@ class _Status:
     def lines(self, *, is_brief: bool) -> Iterator[str]:
         """Yields how the run stands, in the words of its file's dialect if that has some.
 
-        A brief status has a few lines about each loop; others have the tables of loops instead.
+        A brief status has a line about each loop; others have the tables of loops instead.
         """
         own = self._dialect_lines()
         yield from own
         yield summary.run_line(self.row, self.result)
         for key, words in self._rows():
             yield f"{f'{key}:' if key else '':<11} {words}".rstrip()
-        if not is_brief or own:
-            return
-        if len(self.result["loops"]) > summary.ONE_BY_ONE_MAX:
+        if is_brief and not own:
             yield from summary.loops_lines(self.row.id, self.result["loops"])
-            return
-        for loop in self.progress.loops.values():
-            ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
-            yield joined(f"iteration:  {loop.count()} of {safe(loop.address)}", ended)
-            node = results.loop_node(self.workflow, loop.path)
-            if node is not None and node.until is not None:
-                yield f"until:      {status_words.condition_words(node.until)}"
-            for last in list(loop.iterations)[-1:]:
-                measured = f", score {last.shown_score}" if last.score is not None else ""
-                words = f": {last.words}" if last.words else ""
-                yield f"last:       iteration {last.number}{measured}{words}"
-            if any(parts := self._last_result(loop)):
-                yield f"result:     {': '.join(parts)}"
 
     def _dialect_lines(self) -> list[str]:
         """The same as the dialect of its file says it; nothing while the run is in no loop."""
@@ -125,7 +109,7 @@ class _Status:
             "number": str(loop.number),
             "limit": str(loop.limit),
             "seconds": f"{max(0.0, until - loop.started_at):.0f}",
-            "result": self._last_result(loop)[1] or "null",
+            "result": self._last_result(loop) or "null",
         }
         return status_words.status_lines(self.workflow.words, loop.path, facts)
 
@@ -153,14 +137,12 @@ class _Status:
         yield from _below("note", summary.note_lines(row, result))
         yield from _below("error", summary.error_lines(result["error"]))
 
-    def _last_result(self, loop: LoopProgress) -> tuple[str, str]:
-        """Returns the newest result of a loop and its name, or empty texts if it has none."""
+    def _last_result(self, loop: LoopProgress) -> str:
+        """Returns the newest result of a loop, or an empty text if it has none."""
         previous = results.loop_frame(self.machine, loop.address).get("previous") or {}
-        values = [(name, value) for name, value in previous.items() if value is not None]
-        for name, value in values[-1:]:
-            is_hidden = name in results.hidden_names(self.workflow)
-            return line(name, 40), HIDDEN if is_hidden else line(written(value), 160)
-        return "", ""
+        found = {name: value for name, value in previous.items() if value is not None}
+        shown = [*results.without(found, results.hidden_names(self.workflow)).values()][-1:]
+        return line(written(shown[0]), 160) if shown else ""
 
 
 def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
