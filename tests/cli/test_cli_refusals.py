@@ -40,7 +40,6 @@ validate polsh.yaml | did you mean 'polish.yaml'?
 ls --limit a | 'a' is not a whole number
 ls --limit 0 | 0 is less than 1
 ls --exit budjet | did you mean 'budget'?
-ls --columns inptu | did you mean 'input'?
 ls --since yesterday | is not a time
 ls --store /nonexistent/place | /nonexistent/place
 runs cost --store /nonexistent/place | /nonexistent/place

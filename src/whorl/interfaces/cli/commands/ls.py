@@ -14,7 +14,7 @@ from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.commands import moment, open_if_any, since_option, with_json
 from whorl.interfaces.cli.options import NO_RUNS, dollars_given, print_json, read_labels
 from whorl.interfaces.cli.terminal import badge, echo, paint, room, say
-from whorl.interfaces.formatting import clock, line
+from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_REASONS
 from whorl.runtimes.sqlite import RunFilter
 from whorl.runtimes.sqlite.listing import EXPERIMENT, MOCKED, RESTORED, SORTS, UNLISTED
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
 STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
 _SPARKS = 8
-# These are always there, these only where a run has something in them, others where asked for.
+# These are always there, all others only if a run has something in them.
 _ALWAYS = ("STATUS", "WORKFLOW", "RUN")
-_USUAL = (*_ALWAYS, "KEY", "LOOP", "SCORE", "COST", "EXIT", "WHY", "PROJECT", "AGE")
-_NAMES = [name.lower() for name in _USUAL]
-_NAMES += ["input", "started", "time", "calls", "tokens", "error", "file", "origin", "labels"]
-_RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
 # These are cut on a narrow terminal.
-_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "PROJECT", "INPUT", "ERROR", "FILE", "LABELS")
+_SHRINKING = ("WORKFLOW", "KEY", "LOOP", "EXIT", "WHY", "PROJECT")
+# Below this width, these and budgets are left out.
+_NARROW, _LATER = 90, ("KEY", "EXIT")
 # What `--exit` knows: why loops end, and the mark of a run in which one ended at a limit.
 _ENDS = (*EXIT_REASONS, "limit")
 _EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "project")
@@ -59,9 +57,6 @@ _EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "pr
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
               help="Only runs with this label, those of experiments too. Repeatable.")  # fmt: skip
 @click.option("--all", "shows_all", is_flag=True, help="Include runs of experiments, and tries.")
-@click.option("--reverse", "is_reversed", is_flag=True, help="In reverse order.")
-@click.option("--columns", default="", metavar="NAMES",
-              help=f"Which columns: {', '.join(_NAMES)}.")  # fmt: skip
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True,
               help="The number of rows.")  # fmt: skip
 @with_json
@@ -69,7 +64,6 @@ def ls(
     project: Project,
     *,
     limit: int,
-    columns: str,
     as_json: bool,
     labels: tuple[str, ...],
     shows_all: bool,
@@ -82,23 +76,18 @@ def ls(
       whorl ls harbour --since 7d
       whorl ls --exit budget --sort cost
       whorl ls --label experiment=polish --label variant=large
-      whorl ls --columns run,input,time,cost
     """
-    wanted = [name.strip().upper() for name in columns.split(",") if name.strip()]
-    for name in (name.lower() for name in wanted if name.lower() not in _NAMES):
-        hint = did_you_mean(name, _NAMES) or f"there are: {', '.join(_NAMES)}"
-        raise UsageError(f"`ls` has no column {name!r}", help=hint)
     asked = RunFilter(labels=tuple(read_labels(labels).items()), **which)
     hidden = () if shows_all or labels else UNLISTED
     rows: list[RunRow] = []
-    cells: list[tuple[Cells, Cells]] = []
+    cells: list[Cells] = []
     more: int | None = 0
     with open_if_any(project) as store:
         if store is not None:
             rows = store.list_runs(replace(asked, without_key=hidden), limit)
             more = store.count_runs(replace(asked, key=EXPERIMENT)) if hidden else 0
             if not as_json:
-                left = list(results.each_left(rows, lambda row: _cells(store, row, wanted)))
+                left = list(results.each_left(rows, lambda row: _cells(store, row)))
                 rows, cells = [row for row, _ in left], [made for _, made in left]
     if not rows and asked.ended not in (None, *_ENDS):
         advice = did_you_mean(asked.ended or "", _ENDS) or f"there is {', '.join(_ENDS)}"
@@ -107,7 +96,7 @@ def ls(
         print_json([_document(row) for row in rows])
         return
     if rows:
-        _show(rows, cells, wanted)
+        _show(rows, cells)
     else:
         say(NO_RUNS if store is None else "no such runs")
     if more:
@@ -122,33 +111,29 @@ def _document(row: RunRow) -> dict[str, object]:
     return document | {name: document[name] or None for name in _EMPTY}
 
 
-def _show(rows: list[RunRow], cells: list[tuple[Cells, Cells]], wanted: list[str]) -> None:
+def _show(rows: list[RunRow], cells: list[Cells]) -> None:
+    """Prints the table without its empty columns, as wide as the terminal at most."""
     width = room()
-    lines = _lines([made for made, _ in cells], wanted, None)
-    if max(map(len, lines)) > width:
-        lines = _lines([made | short for made, short in cells], wanted, width)
-    echo(paint(lines[0], dim=True))
-    for text, row in zip(lines[1:], rows, strict=True):
-        words, color = badge(row.status, row.mark)
-        words = words if wanted[:1] in ([], ["STATUS"]) else ""
-        echo((paint(words, color) if words else "") + text[len(words) :])
-
-
-def _lines(cells: list[Cells], wanted: list[str], width: int | None) -> list[str]:
-    """Returns the table; unless columns are `wanted`, empty columns are left out."""
-    used = wanted or [n for n in _USUAL if n in _ALWAYS or any(row[n] for row in cells)]
+    used = [name for name in cells[0] if name in _ALWAYS or any(row[name] for row in cells)]
+    if width < _NARROW:
+        used = [name for name in used if name not in _LATER]
+        cells = [row | {"COST": row["COST"].partition(" / ")[0]} for row in cells]
     has_budget = any(" / " in row["COST"] for row in cells)
     head = ["COST / BUDGET" if has_budget and name == "COST" else name for name in used]
-    return formatting.table(
+    lines = formatting.table(
         [head, *([row[name] for name in used] for row in cells)],
-        right={at for at, name in enumerate(used) if name in _RIGHT},
+        right={used.index("AGE")},
         width=width,
         shrink=[used.index(name) for name in _SHRINKING if name in used],
     )
+    echo(paint(lines[0], dim=True))
+    for text, row in zip(lines[1:], rows, strict=True):
+        words, color = badge(row.status, row.mark)
+        echo(paint(words, color) + text[len(words) :])
 
 
-def _cells(store: SqliteStore, row: RunRow, wanted: list[str]) -> tuple[Cells, Cells]:
-    """Returns the cells of a run by column, and shorter ones for a narrow terminal."""
+def _cells(store: SqliteStore, row: RunRow) -> Cells:
+    """Returns the cells of a run by column."""
     # Of the loops of a list none speaks for the others.
     exits = store.exits(row.id) if "[" in row.loop else {}
     if sum(exits.values()) > 1:
@@ -162,13 +147,11 @@ def _cells(store: SqliteStore, row: RunRow, wanted: list[str]) -> tuple[Cells, C
         newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
         curve = formatting.sparkline([each.score for each in newest])
         score = formatting.score(row.score) if row.loop else ""
-    given = results.input_of(store, row.id) if "INPUT" in wanted else ""
     cost = formatting.cost_words(row) if row.cost_usd or row.unpriced_calls else "-"
     budget = f" / {formatting.allowed(row.budget_usd)}" if row.budget_usd is not None else ""
-    worked = formatting.worked(row)
     backup = row.labels.get(RESTORED)
     restored = f"calls may be made twice: from a backup of {backup}" if backup else ""
-    cells = {
+    return {
         "STATUS": badge(row.status, row.mark)[0],
         "WORKFLOW": line(row.name, 24),
         "RUN": row.id,
@@ -180,14 +163,4 @@ def _cells(store: SqliteStore, row: RunRow, wanted: list[str]) -> tuple[Cells, C
         "WHY": line(row.held or restored, 60),
         "PROJECT": line(row.belongs_to, 120),
         "AGE": formatting.age(time.time() - row.updated_at),
-        "INPUT": line(formatting.written(given), 60) if given else "",
-        "STARTED": clock(row.created_at),
-        "TIME": formatting.seconds(worked) if worked else "-",
-        "CALLS": str(row.calls or ""),
-        "TOKENS": formatting.count(row.tokens) if row.tokens else "",
-        "ERROR": line(row.error, 60),
-        "FILE": line(row.file, 60),
-        "ORIGIN": row.origin,
-        "LABELS": line(", ".join(f"{n}={v}" for n, v in row.labels.items()), 60),
     }
-    return cells, {"LOOP": iteration, "SCORE": score, "COST": cost, "EXIT": ""}

@@ -141,8 +141,8 @@ class _Status:
         """Returns the newest result of a loop, or an empty text if it has none."""
         previous = results.loop_frame(self.machine, loop.address).get("previous") or {}
         found = {name: value for name, value in previous.items() if value is not None}
-        shown = [*results.without(found, results.hidden_names(self.workflow)).values()][-1:]
-        return line(written(shown[0]), 160) if shown else ""
+        given = [*results.without(found, results.hidden_names(self.workflow)).values()][-1:]
+        return line(written(given[0]), 160) if given else ""
 
 
 def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
