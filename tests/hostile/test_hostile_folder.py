@@ -31,7 +31,7 @@ _LOOKS = """
     run nice.yaml --dry-run; run tool.yaml --dry-run --json; file convert write.json
     test nice.yaml --run nice; test loop.yaml --run loop; ls; show loop; show gate --brief; why loop
     diff loop 1 2; runs cost; project memory ls; project prune --older-than 30d
-    project trust --json; project trust --list; new; new self-refine ../refine.yaml
+    project trust --json; new; new self-refine ../refine.yaml
     file schema; help W908; --help"""
 LOOKING = [
     *((words.strip(), 0) for words in _LOOKS.replace("\n", ";").split(";") if words.strip()),

@@ -25,7 +25,7 @@ from whorl.interfaces.cli.options import (
     run_argument,
     with_help,
 )
-from whorl.interfaces.cli.prompts import AnsweredElsewhere, Skipped, ask
+from whorl.interfaces.cli.prompts import ask
 from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import echo, is_ours, say, silence
 from whorl.interfaces.cli.trust import accept_changes, ask_for_trust
@@ -279,15 +279,14 @@ class RunSession:
                 break
             shown.add(gates[0]["address"])
             try:
-                event = await ask(self.store, run, gates[0])
+                event = ask(self.store, run, gates[0])
                 if event is None:
                     later.add(gates[0]["address"])
                 elif not await self._carry_out(run, event):
                     return 0
-            except Skipped:
+            except click.Abort:
+                say("")
                 break
-            except AnsweredElsewhere:
-                say("it was answered elsewhere")
             except UsageError as fault:
                 say(f"error[{fault.code}]: {safe(str(fault))}")
         return self.finish(run, shown)

@@ -39,7 +39,7 @@ from whorl.services.backup import Copied, back_up
 from whorl.services.backup import adopt as adopt_store
 from whorl.services.backup import restore as restore_backup
 from whorl.services.configuration.foreign import find_foreign
-from whorl.services.configuration.trust import CONFIG_NAME, Judged, forget, read_records, remember
+from whorl.services.configuration.trust import CONFIG_NAME, Judged, forget, remember
 from whorl.services.doctor import Finding, configured
 from whorl.services.project import Catalogue, Project, find_project
 from whorl.source.paths import check_inside
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.language import Json
-    from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import MemoryRow, Pruned, SqliteStore
 
 FINISHED = ("succeeded", "failed", "cancelled")
@@ -56,23 +55,19 @@ FINISHED = ("succeeded", "failed", "cancelled")
 
 @click.command()
 @click.argument("path", metavar="[PATH]", required=False)
-@click.option("--list", "lists", is_flag=True, help="List what is trusted.")
 @click.option("--remove", "removes", is_flag=True, help="Stop trusting PATH.")
 @click.option("--yes", "-y", is_flag=True, help="Trust it without asking.")
 @json_option
-def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: bool) -> int:
+def trust(*, path: str | None, removes: bool, yes: bool, as_json: bool) -> int:
     """Show what the whorl.toml of a folder permits, and trust it as it is.
 
     \b
       whorl project trust
       whorl project trust ../other --yes
-      whorl project trust --list
 
     PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
     whorl.toml that is not trusted is run, sent or read from the environment.
     """
-    if lists:
-        return _list_trusted(as_json=as_json)
     if removes:
         file = _config(path or str(find_project(os.environ).root))
         is_removed = forget(os.environ, file)
@@ -138,15 +133,6 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
     if not as_json:
         say(f"trusted: {safe(str(judged.path))}")
     return True
-
-
-def _list_trusted(*, as_json: bool) -> int:
-    found = read_records(os.environ).items()
-    documents = [{"path": path, "sha256": record.digest, "at": record.at} for path, record in found]
-    rows = [(safe(path), f"{age(time.time() - record.at)} ago") for path, record in found]
-    empty = "nothing is trusted yet; `whorl project trust` trusts the folder that you are in"
-    print_list(documents, (), rows, as_json=as_json, empty=empty)
-    return 0
 
 
 @click.group(cls=CommandGroup)
@@ -238,7 +224,6 @@ def _findings(project: Project) -> Iterator[Finding]:
     programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
     commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
     yield Finding("commands", True, commands)
-    yield Finding("retention", True, _retention(settings))
     if settings.runtime.kind == "temporal":
         from whorl.runtimes.runtime import cluster
 
@@ -284,17 +269,6 @@ def _lag(project: Project) -> str:
         return "; it had all that has ended on the cluster"
     ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"
     return f"; it was behind by {plural(count, 'run')} that {ended}"
-
-
-def _retention(settings: Settings) -> str:
-    keep = settings.retention
-    limits = (
-        keep.older_than_s is not None and f"that ended more than {age(keep.older_than_s)} ago",
-        keep.max_runs is not None and f"beyond the newest {keep.max_runs:,}",
-        keep.max_bytes is not None and f"while the store is over {bytes_words(keep.max_bytes)}",
-    )
-    words = ", ".join(words for words in limits if words)
-    return f"a server deletes runs {words}" if words else "nothing is deleted by itself"
 
 
 @click.group(cls=CommandGroup)
