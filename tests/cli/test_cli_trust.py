@@ -125,15 +125,14 @@ def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, wh
     trusted = whorl("project", "trust", "--yes")
     record = folder / "home" / "whorl" / "trust.json"
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (record, record.parent)]
-    listed, ran = whorl("project", "trust", "--list"), whorl("run", "touch.yaml")
+    listed, ran = record.read_text(), whorl("run", "touch.yaml")
     removed, after = whorl("project", "trust", "--remove"), whorl("run", "touch.yaml")
 
     assert (unasked.code, trusted.code, ran.code) == (2, 0, 0)
     assert modes == [0o600, 0o700]
-    assert str(folder / "whorl.toml") in listed.out
+    assert str(folder / "whorl.toml") in listed
     assert "no longer trusted" in removed.err
     assert "error[W908]" in after.err
-    assert whorl("project", "trust", "--list", "--json").json == []
 
 
 HELD = """[mcp.m]
@@ -170,11 +169,9 @@ def test_a_folder_is_named_by_its_path(folder: Path, whorl: Whorl) -> None:
     whorl("project trust other --yes").ends(2, "there is no whorl.toml")
     (other / "whorl.toml").write_text(CONFIG)
     shown = whorl("project", "trust", "other/whorl.toml", "--json", "--yes").json
-    listed = whorl("project", "trust", "--list", "--json").json
     (other / "whorl.toml").unlink()
 
     assert shown["path"] == str(other / "whorl.toml")
-    assert [entry["path"] for entry in listed] == [shown["path"]]
     assert whorl("project", "trust", "other", "--remove", "--json").json["removed"]
 
 

@@ -121,9 +121,6 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
         strict: bool,
         **options: Any,
     ) -> int:
-        if quiet and verbose:
-            words = "--quiet and --verbose exclude each other"
-            raise UsageError(words, help="leave one of them out")
         form = events_as or ("journal" if events else None)
         show = Show(as_json, form, verbose, quiet, strict)
         with silence() if quiet else nullcontext():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from dataclasses import asdict, field, replace
 from functools import partial
@@ -299,16 +298,9 @@ def import_command(
         raise UsageError(words, help="name another FOLDER, or overwrite them with --force")
     for path, text in paths.items():
         write_file(path, text, advice="name another FOLDER", makes_folder=True)
-    check, found = _Check(project, is_quiet=True), []
-    for report in (report for path in paths for report in check.file(path)):
-        # `whorl validate` says more.
-        counts = {f"{what}s": _count(report, what) for what in ("error", "warning")}
-        counts = {"steps": report.get("steps", 0), **counts}
-        found.append({"file": report["file"], **counts})
-        parts = [plural(n, what[:-1]) for what, n in counts.items() if n or what == "steps"]
-        say(*[] if as_json else [f"wrote {safe(report['file'])} ({', '.join(parts)})"])
+        say(*[] if as_json else [f"wrote {safe(path)}"])
     if as_json:
-        print_json({"files": found, "config": [*taken.lines], "notes": [*taken.notes]})
+        print_json({"files": [*paths], "config": [*taken.lines], "notes": [*taken.notes]})
         return
     say(*map(safe, taken.notes), *(["for whorl.toml:"] if taken.lines else []))
     print_lines(taken.lines)
@@ -334,16 +326,13 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
     except SeveralWorkflows as fault:
         # What would be refused is said of all of them at once.
         dialect = project.read(file, fault.names[0]).workflow.dialect
-    # By dialect and system, what the system calls its files, and what checks them for it.
-    linters: dict[str, dict[str, tuple[str, str]]]
-    linters = {n: getattr(dialects().load(n), "linters", {}) for n in dialects().names()}
-    forms = {system: form for each in linters.values() for system, (form, _) in each.items()}
-    own = linters[dialect]
-    target = target or next(iter(own or forms))
+    # By system, what the system calls its files, and what checks them for it.
+    own: dict[str, tuple[str, str]] = getattr(dialects().load(dialect), "linters", {})
+    target = target or next(iter(own), "")
     if target not in own:
-        takes = ", ".join(f"{system} ({form})" for system, form in forms.items())
-        words = f"{target!r} takes no file of the format {dialect!r}, which {file!r} is written in"
-        raise UsageError(words, help=f"there is: {takes}")
+        words = f"no system {target or ''!r} takes a file of the format {dialect!r}"
+        advice = f"systems: {', '.join(own)}" if own else "Whorl knows no system with this format"
+        raise UsageError(words, help=advice)
     text = open_file(file)
     check: Any = load_reference(own[target][1])
     diagnostics, is_refused = check(parse(text, file, lenient=True))
@@ -375,14 +364,8 @@ def convert(project: Project, *, file: str, workflow: str) -> None:
     reading = project.read(file, workflow)
     text, secrets = writing.convert(reading.workflow, reading.sources, file)
     _print_document(text)
-    # Which secret inputs lost the values that the project has for them.
-    own = [safe(name) for name in secrets if ": " not in name]
-    if own:
-        flags = " ".join(f"-i {shlex.quote(name)}=@FILE" for name in own)
-        say(f"warning: values of secrets are not written; give them to each run: {flags}")
-    for key, _, name in (name.rpartition(": ") for name in secrets if ": " in name):
-        what = f"the secret input {safe(name)!r} of the workflow {safe(key)!r}"
-        say(f"warning: the value of {what} is not written; give it in the call")
+    for name in secrets:
+        say(f"warning: the value of the secret input {safe(name)} is not written; give it to runs")
 
 
 def _print_document(text: str) -> None:

@@ -11,8 +11,8 @@ import click
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import formatting
 from whorl.interfaces.cli import summary
-from whorl.interfaces.cli.commands import moment, open_if_any, since_option, with_json
-from whorl.interfaces.cli.options import NO_RUNS, dollars_given, print_json, read_labels
+from whorl.interfaces.cli.commands import open_if_any, since_option, with_json
+from whorl.interfaces.cli.options import NO_RUNS, print_json, read_labels
 from whorl.interfaces.cli.terminal import badge, echo, paint, room, say
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_REASONS
@@ -47,11 +47,6 @@ _EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "pr
 @click.option("--exit", "ended", metavar="REASON",
               help="Only runs with a loop that ended for this reason, such as budget.")  # fmt: skip
 @since_option
-@click.option("--until", type=moment, metavar="TIME", help="Only runs that began before then.")
-@click.option("--min-cost", "cost_min", type=dollars_given, metavar="DOLLARS",
-              help="Only runs that cost at least this.")  # fmt: skip
-@click.option("--max-cost", "cost_max", type=dollars_given, metavar="DOLLARS",
-              help="Only runs that cost at most this.")  # fmt: skip
 @click.option("--sort", type=click.Choice(SORTS), default="started", show_default=True,
               help="Sort by this, the largest first.")  # fmt: skip
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",

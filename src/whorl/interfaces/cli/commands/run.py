@@ -19,12 +19,11 @@ from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import located, note_start, pasted, print_json, with_help
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, mock_file, print_outputs
-from whorl.interfaces.cli.terminal import echo, room, say
+from whorl.interfaces.cli.terminal import echo, say, shortened
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.formatting import line
-from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
-from whorl.ir.worst_case import worst_case
+from whorl.interfaces.status_words import EXIT_CODES, effects_words, forecast_words
 from whorl.plugins import needed
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import VARIABLE
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId
     from whorl.services.project import Project
     from whorl.services.serving.triggers import Starts
-
-# An expression failed: with invented answers, rarely by a mistake of the file.
-_UNFIT = "the file reads something that the invented answer lacks; a step with `returns` has it"
 
 
 class _RunCommand(click.Command):
@@ -178,7 +174,7 @@ async def _run(
     providers = Providers(project.settings()) if mocked is None else mocked.providers
     start, about = starts.each[0], []
     if mocked is not None:
-        about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"] * 2
+        about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"]
     else:
         start, note = preflight.permitted(workflow, providers, start)
         if start.refused is not None and detach:
@@ -221,15 +217,13 @@ def _forecast(reading: Reading, providers: Any, start: Start) -> list[str]:
     foreseen = forecasting.forecast(
         reading.workflow, providers, iterations=iterations, budget_usd=budget, included=included
     )
-    short = forecast_words(replace(foreseen, usual=None))
-    return [forecast_words(foreseen), short, effects_words(foreseen.effects)]
+    return [forecast_words(foreseen), effects_words(foreseen.effects)]
 
 
 def _say_first(run: RunId, name: str, about: list[str]) -> None:
-    """Prints the run with the first text, or the second one if the first is too long."""
-    long, short, *others = about or ["", ""]
-    lines = [f"run {run} of {line(name, 60)}{words and f': {words}'}" for words in (long, short)]
-    say(lines[len(lines[0]) > room()], *filter(None, others))
+    words, *others = about or [""]
+    first = f"run {run} of {line(name, 60)}{words and f': {words}'}"
+    say(shortened(first), *filter(None, others))
 
 
 async def _drive(
@@ -300,14 +294,9 @@ def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) ->
             print_outputs(result["outputs"])
         say(*(f"  {loop_words(loop)}" for loop in result["loops"]))
         if error:
-            unfit = [f"  {_UNFIT}"] if error["code"] == "R104" else []
-            say(f"  error[{error['code']}]: {safe(advised(error))}", *unfit)
-        worst = worst_case(workflow)
-        most = f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""
-        if worst.calls is None:
-            most = f"; {calls_words(None, None)}"
+            say(f"  error[{error['code']}]: {safe(advised(error))}")
         calls = plural(int(result["usage"]["calls"]), "call")
-        say(f"dry run {status}; it would have made {calls}{most}")
+        say(f"dry run {status}; it would have made {calls}")
     return EXIT_CODES.get(status, 1)
 
 

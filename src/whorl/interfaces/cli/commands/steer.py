@@ -117,12 +117,7 @@ async def _take_up(
 async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
     status = "" if more.amounts() else session.store.run(run).status
     if status in ("succeeded", "cancelled"):
-        words = f"run {run} {status_words(status)} already"
-        if status == "cancelled":
-            loops = session.store.loops(run)
-            new = f"fork {run} --at '{loops[0].address}[K]'" if loops else "run FILE"
-            words = f"run {run} was cancelled; `whorl {new}` starts a new one"
-        say(carrying(words))
+        say(f"run {run} {status_words(status)} already")
         return session.finish(run)
     if status != "running":
         session.say_toy(workflow_of(session.store, run))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -147,15 +146,7 @@ def diff(
     for name, lines in changed.items():
         echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for mark, text in lines:
-            echo(_painted(mark, text))
-
-
-def _painted(mark: str, text: str) -> str:
-    """A line of a comparison; of one that has both, words that are gone and that are new."""
-    if mark != "~":
-        return paint(mark + text, _DIFF_COLORS.get(mark))
-    words = re.sub(r"\[-.*?-\]", lambda gone: paint(gone[0], "red"), text)
-    return mark + re.sub(r"\{\+.*?\+\}", lambda new: paint(new[0], "green"), words)
+            echo(paint(mark + text, _DIFF_COLORS.get(mark)))
 
 
 def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
