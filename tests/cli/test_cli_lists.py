@@ -63,12 +63,8 @@ def test_runs_are_listed_by_what_is_asked(whorl: Whorl, mixed: Path) -> None:
     assert ids(whorl, "--sort", "cost") == [polish, cut, gated]
     assert ids(whorl, "--sort", "started") == [gated, cut, polish]
     assert ids(whorl, "--since", "1h", "-n", "1") == [gated]
-    assert ids(whorl, "--until", "1h") == []
     tomorrow = time.strftime("%Y-%m-%d", time.localtime(time.time() + 86_400))
-    assert (ids(whorl, "--since", tomorrow), len(ids(whorl, "--until", tomorrow))) == ([], 3)
-    cost = whorl("ls", "harbour", "--json").json[0]["cost_usd"]
-    assert ids(whorl, "--min-cost", str(cost * 0.999)) == [polish]
-    assert ids(whorl, "--max-cost", str(cost * 0.999), "--status", "waiting") == [gated]
+    assert ids(whorl, "--since", tomorrow) == []
 
 
 def test_of_the_loops_of_a_list_none_speaks_for_the_others(whorl: Whorl, project: Path) -> None:

@@ -286,7 +286,7 @@ def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whor
 def test_lint_says_by_its_exit_code_what_would_not_deploy(whorl: Whorl) -> None:
     examples = Path(__file__).parents[2] / "examples"
     whorl("file", "lint", str(examples / "loom" / "agent.json")).ends(2, "would not deploy")
-    whorl("file lint polish.yaml").ends(2, "takes no file of the format")
+    whorl("file lint polish.yaml").ends(2, "there are no rules for the format 'native'")
 
 
 def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: Path) -> None:

@@ -111,20 +111,11 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option("--strict", is_flag=True,
                   help="Exit with 1 if a loop ended at its limit or budget.")  # fmt: skip
     @wraps(command)
-    def with_show(
-        *,
-        as_json: bool,
-        events: bool,
-        events_as: str | None,
-        verbose: bool,
-        quiet: bool,
-        strict: bool,
-        **options: Any,
-    ) -> int:
+    def with_show(*, events: bool, events_as: str | None, quiet: bool, **options: Any) -> int:
         form = events_as or ("journal" if events else None)
-        show = Show(as_json, form, verbose, quiet, strict)
+        as_json, verbose, strict = map(options.pop, ("as_json", "verbose", "strict"))
         with silence() if quiet else nullcontext():
-            return command(show=show, **options)
+            return command(show=Show(as_json, form, verbose, quiet, strict), **options)
 
     return with_show
 

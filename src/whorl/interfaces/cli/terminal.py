@@ -85,11 +85,6 @@ def hand_over(text: str) -> None:
     click.echo(text)
 
 
-def steer(text: str) -> None:
-    """Writes control sequences to a terminal; the texts in them have been cleaned."""
-    click.echo(text, err=True, nl=False)
-
-
 def is_ours(*streams: TextIO) -> bool:
     """Returns whether all streams are the terminal, and this process is in its foreground.
 

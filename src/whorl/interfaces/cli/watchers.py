@@ -11,26 +11,27 @@ from whorl.interfaces.cli.options import carrying
 from whorl.interfaces.cli.summary import inner_table
 from whorl.interfaces.cli.terminal import SIGNS, echo, json_text, say, shortened
 from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
-from whorl.interfaces.progress import Progress
+from whorl.interfaces.progress import LoopProgress, Progress
 from whorl.interfaces.status_words import ending_words, exit_words, judgement_lines
+from whorl.runtimes.journal.journal import iterations_in
 from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.errors import StoreError
-    from whorl.interfaces.progress import Iteration, LoopProgress, Step
+    from whorl.interfaces.progress import Iteration, Step
     from whorl.interfaces.translation import Translator
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 
 # By key: a word for it, and what it does.
 Offers: TypeAlias = dict[str, tuple[str, Callable[[], object]]]
-# If a journal has more entries, only its loops are read, since reading all would take long.
+# If a journal has more entries, they are not read, since reading all would take long.
 PAST_MAX = 20_000
 
 
@@ -134,31 +135,27 @@ def event_json(run: str, entry: Entry) -> dict[str, Any]:
 
 
 def past_of(store: SqliteStore, run: RunId) -> Progress:
-    """Returns the progress of a run; for a long one, only the newest iterations of its loops."""
+    """Returns the progress of a run; of a long one, only its figures and its running loops."""
     row = store.run(run)
     progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
     if row.last_seq <= PAST_MAX:
         for entry in store.read(run):
             progress.take(entry.event)
         return progress
-    numbers: list[int | None] = [1]
-    for loop in store.loops(run):
-        if "[" not in loop.address or loop.state == "running":
-            iterations = store.newest_iterations(run, loop.address, 20)
-            seqs = (iteration.seq for iteration in iterations)
-            numbers += [loop.started_seq, *seqs, loop.finished_seq]
-    # The run may continue meanwhile: entries after this one are read later.
-    for number in sorted(number for number in numbers if number and number <= row.last_seq):
-        for entry in store.read(run, after=number - 1, limit=1):
-            progress.take(entry.event)
-    for loop in store.loops(run):
-        if loop.address in progress.loops:
-            progress.loops[loop.address].number = loop.iterations
-    progress.calls, progress.cost_usd = row.calls, row.cost_usd
-    progress.input_tokens, progress.output_tokens = row.tokens, 0
-    progress.unpriced = row.unpriced_calls
+    running = (loop for loop in store.loops(run) if loop.state == "running")
+    progress.loops = {loop.address: loop_of(loop) for loop in running}
+    progress.started_at, progress.updated_at = row.created_at, row.updated_at
+    progress.status, progress.calls, progress.cost_usd = row.status, row.calls, row.cost_usd
+    progress.input_tokens, progress.unpriced = row.tokens, row.unpriced_calls
     progress.last_seq = row.last_seq
     return progress
+
+
+def loop_of(row: LoopRow) -> LoopProgress:
+    """Returns the progress of a loop of which only its row is known."""
+    loop = LoopProgress(row.address, row.path, iterations_in(row.limits), row.iterations)
+    loop.exit_reason, loop.stopped_by, loop.mark = row.exit_reason, row.stopped_by, row.mark
+    return loop
 
 
 def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list[str]:

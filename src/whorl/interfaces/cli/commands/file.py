@@ -330,7 +330,7 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
     own: dict[str, tuple[str, str]] = getattr(dialects().load(dialect), "linters", {})
     target = target or next(iter(own), "")
     if target not in own:
-        words = f"no system {target or ''!r} takes a file of the format {dialect!r}"
+        words = f"there are no rules{target and f' of {target!r}'} for the format {dialect!r}"
         advice = f"systems: {', '.join(own)}" if own else "Whorl knows no system with this format"
         raise UsageError(words, help=advice)
     text = open_file(file)

@@ -206,7 +206,6 @@ def doctor(project: Project, *, as_json: bool) -> int:
 def _findings(project: Project) -> Iterator[Finding]:
     version = f"{__version__}, with SQLite {apsw.sqlite_lib_version()}"
     yield Finding("whorl", True, f"{version}, on Python {platform.python_version()}")
-    yield Finding("Python", True, sys.executable)
     yield _store(project)
     try:
         settings = project.settings()

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.services.serving.triggers import Starts
 
+# An expression failed: with invented answers, rarely by a mistake of the file.
+_UNFIT = "the file reads something that the invented answer lacks; a step with `returns` has it"
+
 
 class _RunCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -294,7 +297,8 @@ def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) ->
             print_outputs(result["outputs"])
         say(*(f"  {loop_words(loop)}" for loop in result["loops"]))
         if error:
-            say(f"  error[{error['code']}]: {safe(advised(error))}")
+            unfit = [f"  {_UNFIT}"] if error["code"] == "R104" else []
+            say(f"  error[{error['code']}]: {safe(advised(error))}", *unfit)
         calls = plural(int(result["usage"]["calls"]), "call")
         say(f"dry run {status}; it would have made {calls}")
     return EXIT_CODES.get(status, 1)

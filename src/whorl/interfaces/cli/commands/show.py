@@ -24,11 +24,17 @@ from whorl.interfaces.cli.summary import (
     steps_in,
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.cli.watchers import event_json, loop_table, past_of, step_words, verdict
+from whorl.interfaces.cli.watchers import (
+    event_json,
+    loop_of,
+    loop_table,
+    past_of,
+    step_words,
+    verdict,
+)
 from whorl.interfaces.formatting import allowed, clock, joined, line, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
-from whorl.runtimes.journal.journal import iterations_in
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
 from whorl.services.inspecting.places import is_like, results_of, unknown_place
@@ -191,7 +197,7 @@ def show(
             return
         records = RunRecords(store, chosen, project.secrets())
         if address and (loops := _loops_like(store, chosen, address)):
-            print_lines(_loop_line(row) for row in loops)
+            print_lines(next(_loop_table(loop_of(row))) for row in loops)
         elif as_json:
             found = document_of(records.of(address, depth=None if deep else 0))
             print_json({**_document(records, address, found["records"]), **found})
@@ -252,7 +258,8 @@ def _overview(records: RunRecords, status: _Status, *, whole: bool) -> Iterator[
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
     yield from summary.choice_lines(store, run)
     yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
-    yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
+    older = (row for row in loops if row.address not in progress.loops)
+    yield from (next(_loop_table(loop_of(row))) for row in older)
     yield from quiet_lines(records, {*progress.steps, *(row.address for row in loops)})
     requests = results.requests_of(store, run)
     inside = [request for request in requests if request.place not in progress.steps]
@@ -277,13 +284,6 @@ def _loops_like(store: SqliteStore, run: RunId, address: str) -> list[LoopRow]:
     if next(store.entries_at(run, address), None) is not None:
         return []
     return [row for row in store.loops(run) if is_like(row.address, address)]
-
-
-def _loop_line(row: LoopRow) -> str:
-    """Returns the line of a loop that is older than the kept progress of its run."""
-    loop = LoopProgress(row.address, limit=iterations_in(row.limits), number=row.iterations)
-    loop.exit_reason, loop.stopped_by, loop.mark = row.exit_reason, row.stopped_by, row.mark
-    return next(_loop_table(loop))
 
 
 def _loop_table(loop: LoopProgress) -> Iterator[str]:

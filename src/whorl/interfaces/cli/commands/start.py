@@ -158,26 +158,24 @@ def new(
       whorl new --from polish.yaml
       whorl new --example experiment
     """
+    others = [each for each in (example, empty, source) if each is not None]
+    if len(others) > 1 or (others and file is not None):
+        words = "--example, --empty and --from take one FILE or FOLDER"
+        raise UsageError(words, help="whorl new --empty native a.yaml")
     if example is not None:
-        if file is not None or empty is not None or source is not None:
-            raise UsageError("--example takes one FOLDER", help=f"whorl new --example {example}")
         _write_example(example, template or example, force=force)
-    elif template is None and empty is None and source is None:
-        _list_templates(as_json=as_json)
-    elif empty is not None or source is not None:
-        if file is not None or (empty is not None and source is not None):
-            advice = "whorl new --empty native a.yaml"
-            raise UsageError("--empty and --from take one FILE", help=advice)
-        if source is not None:
-            path = Path(source)
-            name, text = f"{path.stem}-copy{path.suffix}", path.read_bytes().decode()
-        else:
-            text, ending = _editor().empty_text(empty or "")
-            name = f"new{ending}"
-        about = f"a copy of {source}" if source is not None else f"empty, {empty}"
+    elif source is not None:
+        path, about = Path(source), f"a copy of {source}"
+        name, text = f"{path.stem}-copy{path.suffix}", path.read_bytes().decode()
         _write(template or name, text, ["file", "edit"], about=about, force=force)
+    elif empty is not None:
+        text, ending = _editor().empty_text(empty)
+        about = f"empty, {empty}"
+        _write(template or f"new{ending}", text, ["file", "edit"], about=about, force=force)
+    elif template is None:
+        _list_templates(as_json=as_json)
     else:
-        _write_template(template or "", file, form, force=force)
+        _write_template(template, file, form, force=force)
 
 
 def _list_templates(*, as_json: bool) -> None:
