@@ -293,9 +293,7 @@ def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: P
     (project / "apart.yaml").write_text(
         "whorl: 1\nsteps: {a: {ask: x}, b: {value: '{{ (a | fromjson).n }}'}}\n"
     )
-    done = whorl("run apart.yaml --dry-run").ends(1, "the invented answer lacks")
-
-    done.says("a run makes at most 4 calls (1 without retries)")
+    whorl("run apart.yaml --dry-run").ends(1, "the invented answer lacks")
 
 
 @click.command()

@@ -479,29 +479,19 @@ def _read_file(path: str, place: str) -> str:
         raise UsageError(f"{place}: {fault.diagnostics[0].message}", help=advice) from fault
 
 
-_VERBS = {
-    "experiment": ("run", "rm", "stop"),
-    "project tools": ("accept",),
-    "server schedule": ("add", "pause", "resume", "run", "rm"),
-    "server hook": ("add", "rotate", "rm"),
-    "server token": ("add", "rotate", "rm"),
-}
-# Commands that change something, and what the audit calls it: the same as over HTTP.
-ACTIONS = {
-    "run": "start",
-    "runs rm": "prune",
-    "project memory rm": "forget memory",
-    **{verb: verb for verb in ("resume", "continue", "accept", "fork", "try")},
-    **{f"runs {verb}": verb for verb in ("pause", "cancel", "stop", "approve", "reject")},
-    **{f"project {verb}": verb for verb in ("prune", "restore", "adopt")},
-    "file edit": "edit",
-    **{
-        f"{noun} {verb}": f"{'remove' if verb == 'rm' else verb} {noun.split()[-1]}"
-        for noun, verbs in _VERBS.items()
-        for verb in verbs
-    },
-}
+# The last words of the commands that change something.
+_CHANGES = frozenset({
+    "run", "try", "resume", "continue", "accept", "fork", "pause", "cancel", "stop", "approve",
+    "reject", "edit", "add", "rotate", "rm", "prune", "restore", "adopt",
+})  # fmt: skip
 _DONE = "whorl.audit.done"
+
+
+def action_of(path: str) -> str:
+    """Returns what the audit calls a command: `start`, `pause`, `add token`; "" if it looks."""
+    *groups, verb = path.split() or [""]
+    action = " ".join((verb, *groups[1:])) if groups else {"run": "start"}.get(verb, verb)
+    return action if verb in _CHANGES else ""
 
 
 async def note_start(store: SqliteStore, run: str, file: str) -> None:
@@ -516,7 +506,7 @@ def _audited(
     ctx: click.Context, project: Project, options: dict[str, Any], command: Callable[[], R]
 ) -> R:
     """Runs a command, and notes the outcome in the audit if it changes something."""
-    action = ACTIONS.get(ctx.command_path.partition(" ")[2], "")
+    action = action_of(ctx.command_path.partition(" ")[2])
     if not action or options.get("dry_run"):
         return command()
     run = _meant(project, str(options.get("run") or ""))
