@@ -159,7 +159,7 @@ def test_the_turns_of_a_tool_are_a_conversation(whorl: Whorl, project: Path) -> 
     assert "turns" not in text
     assert "    It is *Zip*" in text
     turn = whorl("show", "last/find/:turn2").out
-    assert "  turns:\n    assistant: wants look\n    tool:\n" in turn
+    assert "  turns:\n    - role: assistant\n" in turn
 
 
 def test_an_answer_that_does_not_fit_is_shown_with_its_error(whorl: Whorl, project: Path) -> None:

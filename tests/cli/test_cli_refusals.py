@@ -39,7 +39,7 @@ run . | error[W903] | has 5 workflows: commanding.yaml
 validate polsh.yaml | did you mean 'polish.yaml'?
 ls --limit a | 'a' is not a whole number
 ls --limit 0 | 0 is less than 1
-ls --exit budjet | did you mean 'budget'?
+ls --exit budjet | 'budjet' is not one of
 ls --since yesterday | is not a time
 ls --store /nonexistent/place | /nonexistent/place
 runs cost --store /nonexistent/place | /nonexistent/place
@@ -49,13 +49,10 @@ runs cost --at polish | --at is a place in one run
 serve --port -3 | -3 is not in the range
 resume last | there are no runs yet
 help W444 | there is no command, code or function 'W444'
-help W4 | did you mean 'W004'?
-help W04 | did you mean 'W004'?
 help W0044 | did you mean 'W004'?
 help xyzzy | such as W004
 project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
 new --empty nativ | there is no empty file of the format 'nativ' | known: native
-file graph polish.yaml --svg --mermaid | exclude each other
 try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
 try . --at s | error[W016] | is a folder
 try flows:essay --at s | error[W900] | 'flows:essay' is written in Python

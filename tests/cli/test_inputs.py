@@ -59,7 +59,7 @@ def test_one_object_in_a_file_is_the_inputs(
     assert _got(echo, "--inputs -") == ["wasps", 1, "", []]
 
     (project / "bad.json").write_text('{"task": "a secret" x}')
-    bad = echo("run echo.yaml --inputs bad.json").ends(2, "--inputs bad.json", "line 1")
+    bad = echo("run echo.yaml --inputs bad.json").ends(2, "--inputs bad.json", "bad.json:1:21")
     assert "a secret" not in bad.err
     echo("run echo.yaml --inputs gone.json").ends(2, "'gone.json' does not exist")
     (project / "other.json").write_text('{"tsk": 1}')

@@ -20,7 +20,6 @@ def test_quiet_prints_the_result_alone(whorl: Whorl) -> None:
     waiting = whorl("run gated.yaml -q").ends(4, "waiting", "Publish it?")
     assert waiting.out == ""
     whorl("run gone.yaml -q").ends(2, "error[")
-    whorl("run polish.yaml x -q -v").ends(2, "--quiet and --verbose exclude each other")
     # The next command speaks again.
     whorl("run polish.yaml x").ends(0, "next: ")
 

@@ -23,7 +23,13 @@ from whorl import ir
 from whorl.errors import plural
 from whorl.interfaces import formatting
 from whorl.interfaces.cli.terminal import SIGNS, badge, is_ours
-from whorl.interfaces.cli.watchers import NullWatcher, lines_of, loop_table, loop_words, step_words
+from whorl.interfaces.cli.watchers import (
+    NullWatcher,
+    lines_of,
+    loop_table,
+    position_words,
+    step_words,
+)
 from whorl.interfaces.formatting import allowed, dollars, joined, line, seconds
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interfaces.status_words import condition_words, target_of
@@ -32,8 +38,7 @@ from whorl.lazily import dataclass
 from whorl.services.inspecting.results import loop_node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TextIO
+    from collections.abc import Iterator, Sequence
 
     from whorl.errors import StoreError
     from whorl.interfaces.cli.watchers import Offers
@@ -185,10 +190,10 @@ class Picture:
         node = loop_node(self.workflow, loop.path) if is_open and not loop.exit_reason else None
         until = f"until {condition_words(node.until)}" if node and node.until is not None else ""
         name = (line(name_of(loop.address), 60), "bold")
-        return Text.assemble(sign, name, f"  iteration {loop_words(loop)}  {until}".rstrip())
+        return Text.assemble(sign, name, f"  iteration {position_words(loop)}  {until}".rstrip())
 
     def _item_words(self, loop: LoopProgress) -> str:
-        return f"{line(name_of(loop.address), 20)} {loop_words(loop)}"
+        return f"{line(name_of(loop.address), 20)} {position_words(loop)}"
 
     def _step_text(self, step: Step) -> Text:
         words = step_words(step, line(name_of(step.address), 60), now=self.now)
@@ -273,36 +278,6 @@ def framed(picture: Picture, title: str, keys: Sequence[str]) -> Panel:
     return Panel(Group(*lines), title=title, title_align="left", subtitle=below, border_style="dim")
 
 
-class Keys:
-    """Reads keys while it is open, and leaves the terminal as it was."""
-
-    def __init__(self, stream: TextIO, pressed: Callable[[str], None]) -> None:
-        self._stream, self._pressed = stream, pressed
-        self._before: list[Any] | None = None
-
-    def open(self) -> None:
-        """Starts to listen if the stream is a terminal and this process is in its foreground."""
-        if is_ours(self._stream):
-            import termios
-            import tty
-
-            self._before = termios.tcgetattr(self._stream)
-            tty.setcbreak(self._stream)
-            asyncio.get_running_loop().add_reader(self._stream, self._read)
-
-    def close(self) -> None:
-        if self._before is not None:
-            import termios
-
-            before, self._before = self._before, None
-            asyncio.get_running_loop().remove_reader(self._stream)
-            termios.tcsetattr(self._stream, termios.TCSADRAIN, before)
-
-    def _read(self) -> None:
-        for key in os.read(self._stream.fileno(), 32).decode("utf-8", "ignore"):
-            self._pressed(key)
-
-
 class Live(NullWatcher):
     """Draws the run until it is left or ends."""
 
@@ -313,8 +288,9 @@ class Live(NullWatcher):
         self._console = Console(stderr=True, highlight=False)
         self._region: Region | None = None
         self._redrawing: asyncio.Task[None] | None = None
-        self._keys = Keys(sys.stdin, self._press)
         self._offers: Offers = {}
+        # How the terminal was before it sent single keys.
+        self._before: list[Any] | None = None
         self._workflow: ir.Workflow | None = None
 
     def offer(self, offers: Offers) -> None:
@@ -330,12 +306,12 @@ class Live(NullWatcher):
             vertical_overflow="ellipsis",
         )
         self._region.start()
-        self._keys.open()
+        self._open_keys()
         self._redrawing = asyncio.create_task(self._redraw_now_and_then())
 
     def end(self, status: str, mark: str) -> None:
         self.progress.status, self.progress.mark = status, mark
-        self._keys.close()
+        self._close_keys()
         if self._redrawing is not None and self._region is not None:
             self._redrawing.cancel()
             self._redraw(is_last=True)
@@ -343,7 +319,7 @@ class Live(NullWatcher):
             self._redrawing = self._region = None
 
     def release(self) -> None:
-        self._keys.close()
+        self._close_keys()
         self._console.show_cursor()
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
@@ -363,9 +339,28 @@ class Live(NullWatcher):
     def trouble(self, run: RunId, fault: StoreError) -> None:
         self.leave(f"the store cannot be written, so the run waits: {line(str(fault), 200)}")
 
-    def _press(self, key: str) -> None:
-        if key in self._offers:
-            self._offers[key][1]()
+    def _open_keys(self) -> None:
+        """Reads keys if this process is in the foreground of a terminal."""
+        if is_ours(sys.stdin):
+            import termios
+            import tty
+
+            self._before = termios.tcgetattr(sys.stdin)
+            tty.setcbreak(sys.stdin)
+            asyncio.get_running_loop().add_reader(sys.stdin, self._read_keys)
+
+    def _close_keys(self) -> None:
+        if self._before is not None:
+            import termios
+
+            before, self._before = self._before, None
+            asyncio.get_running_loop().remove_reader(sys.stdin)
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+    def _read_keys(self) -> None:
+        for key in os.read(sys.stdin.fileno(), 32).decode("utf-8", "ignore"):
+            if key in self._offers:
+                self._offers[key][1]()
 
     async def _redraw_now_and_then(self) -> None:
         while True:

@@ -312,9 +312,8 @@ def _read_table(name: str, file: str) -> dict[str, Json]:
         try:
             table = plain(parse(text, "inputs" if name == "-" else name).root)
         except InvalidWorkflow as fault:
-            at = fault.diagnostics[0].span
-            where = f": see line {at.line}, column {at.column}" if at else ""
-            raise UsageError(f"{place} is neither JSON nor YAML{where}") from None
+            where = fault.diagnostics[0].span
+            raise UsageError(f"{place} is neither JSON nor YAML: see {where}") from None
     if isinstance(table, dict):
         return table
     if not isinstance(table, list):

@@ -309,9 +309,7 @@ def loop_lines(
         number = f"{row.iterations} of {plural(limit, 'iteration')}"
     if row.exit_reason:
         why = end_words(row, is_stopped=is_stopped)
-        if row.exit_reason == "max_iterations" and limit is not None and row.iterations < limit:
-            why = "it made the iterations that it was continued for"
-        elif iterations and iterations[-1].note.get("met"):
+        if iterations and iterations[-1].note.get("met"):
             why = verdict_words(iterations[-1].note, 100, with_reasons=False) or why
         yield f"{safe(row.address)} stopped after {number}: {why}"
         yield f"  exit reason: {exit_words(row.exit_reason, row.stopped_by)}"

@@ -238,7 +238,7 @@ def step_words(step: Step, name: str = "", now: float = 0.0) -> str:
     )
 
 
-def loop_words(loop: LoopProgress) -> str:
+def position_words(loop: LoopProgress) -> str:
     """Returns the position of a loop, its newest score and why it ended."""
     score = ""
     if loop.iterations:

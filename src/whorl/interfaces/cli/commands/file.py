@@ -391,11 +391,7 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
     """
     from whorl.interfaces.diagrams import svg, text
 
-    chosen = [name for name, is_chosen in forms.items() if is_chosen]
-    if len(chosen) > 1:
-        both = " and ".join(f"--{name}" for name in chosen)
-        raise UsageError(f"{both} exclude each other", help="choose one form")
-    form = (chosen or ["text"])[0]
+    form = next((name for name, is_chosen in forms.items() if is_chosen), "text")
     draw = {"svg": svg.svg, "mermaid": text.mermaid}.get(form, text.text_tree)
     file = project.locate(file)
     drawn = draw(project.read(file, workflow).workflow)

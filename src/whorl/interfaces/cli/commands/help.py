@@ -95,13 +95,6 @@ def commands_in(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, s
             yield name, lines.get(name) or command.get_short_help_str(74)
 
 
-def _near_codes(word: str) -> str:
-    """Suggests the code that resembles a word: `W004` for `w4`."""
-    codes, digits = explanations.codes(), word[1:]
-    padded = f"{word[:1].upper()}{digits:0>3}" if digits.isdigit() else word
-    return f"did you mean {padded!r}?" if padded in codes else did_you_mean(padded, codes)
-
-
 def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
     """All functions, filters and tests of a name, from the tables that the language uses."""
     from whorl.language import LanguageError, Library, functions
@@ -128,7 +121,11 @@ def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
     if not lines:
         known = f"`whorl help {MOVED[word]}`: it has moved" if word in MOVED else ""
         near = near_command(root, ctx, word)
-        ways = (known, _near_codes(word), did_you_mean(word, [near, *listed]))
+        ways = (
+            known,
+            did_you_mean(word, explanations.codes()),
+            did_you_mean(word, [near, *listed]),
+        )
         advice = next(filter(None, ways), "write a code as a message has it, such as W004")
         raise UsageError(f"there is no command, code or function {word!r}", help=advice)
     return lines[1:]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.errors import plural, safe
 from whorl.interfaces import formatting
 from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.commands import open_if_any, since_option, with_json
@@ -44,7 +44,7 @@ _EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "pr
 @click.argument("text", metavar="[TEXT]", default="")
 @click.option("--status", type=click.Choice(STATUSES), help="Only runs in this state.")
 @click.option("--workflow", "name", metavar="NAME", help="Only runs of this workflow.")
-@click.option("--exit", "ended", metavar="REASON",
+@click.option("--exit", "ended", metavar="REASON", type=click.Choice(_ENDS),
               help="Only runs with a loop that ended for this reason, such as budget.")  # fmt: skip
 @since_option
 @click.option("--sort", type=click.Choice(SORTS), default="started", show_default=True,
@@ -84,9 +84,6 @@ def ls(
             if not as_json:
                 left = list(results.each_left(rows, lambda row: _cells(store, row)))
                 rows, cells = [row for row, _ in left], [made for _, made in left]
-    if not rows and asked.ended not in (None, *_ENDS):
-        advice = did_you_mean(asked.ended or "", _ENDS) or f"there is {', '.join(_ENDS)}"
-        raise UsageError(f"no loop ends for the reason {asked.ended!r}", help=advice)
     if as_json:
         print_json([_document(row) for row in rows])
         return

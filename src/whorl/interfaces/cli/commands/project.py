@@ -17,7 +17,7 @@ import apsw
 import click
 
 from whorl import __version__
-from whorl.errors import StoreError, UsageError, did_you_mean, plural, safe
+from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli.commands import (
     change_store,
     delete_runs,
@@ -304,17 +304,15 @@ def memory_ls(project: Project, *, as_json: bool) -> None:
 @with_json
 def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
     """Delete everything that is remembered under KEY."""
-    keys = [row.key for row, _ in _remembered(project)]
-    if key not in keys:
-        words = f"keys: {', '.join(keys)}" if keys else "nothing is remembered at all"
-        advice = did_you_mean(key, keys) or words
-        raise UsageError(f"nothing is remembered under {key!r}", help=advice)
     if project.is_on_cluster:
         from whorl.runtimes.runtime import cluster
 
         number = cluster().forget(project.settings().runtime.temporal, key)
     else:
         number = change_store(project, lambda store: store.forget(key))
+    if not number:
+        words = f"nothing is remembered under {key!r}"
+        raise UsageError(words, help="`whorl project memory ls` lists the keys")
     if as_json:
         print_json({"key": key, "records": number})
     else:
