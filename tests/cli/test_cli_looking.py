@@ -46,7 +46,8 @@ def test_ls(whorl: Whorl) -> None:
 def test_status(whorl: Whorl, run: str) -> None:
     whorl("show", "--brief", run).prints(
         f"run {run} of polish: succeeded after 3 iterations, $",
-        "polish: condition_met (expression) after 3 iterations, returned iteration 3, score 0.90",
+        "polish: 3/5  0.90",
+        "condition_met (expression)",
     )
     document = whorl("show", "--brief", run, "--json").json
     assert (document["iteration"], document["waiting_for"]) == (3, [])

@@ -171,9 +171,7 @@ def test_what_is_only_reserved_is_told_from_what_was_paid() -> None:
     usage = {"calls": 5, "model_calls": 3, "input_tokens": 10, "output_tokens": 0}
     paid = usage | {"cost_usd": 0.0031, "in_doubt": 0, "unpriced_calls": 1}
 
-    assert summary.usage_words(paid) == (
-        "3 model calls, 2 other calls, 10 tok, $0.0031, cost of 1 call not known"
-    )
+    assert summary.usage_words(paid) == ("5 calls, 10 tok, $0.0031, cost of 1 call not known")
     doubtful = paid | {"in_doubt": 2, "reserved_usd": 0.003}
     words = "10 tok, $0.0001, cost of 1 call not known, $0.003 reserved for 2 calls in doubt"
     assert words in summary.usage_words(doubtful)

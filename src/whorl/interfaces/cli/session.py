@@ -28,7 +28,7 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.prompts import ask
 from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import echo, is_ours, say, silence
-from whorl.interfaces.cli.trust import accept_changes, ask_for_trust
+from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.formatting import age, line
 from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
@@ -41,7 +41,7 @@ from whorl.services.files.preflight import TOY, stand_in
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result
 from whorl.services.runs import find_run, is_running, open_runtime
-from whorl.services.steering import asked, check_drivable, check_functions, resumed
+from whorl.services.steering import asked, check_drivable, check_functions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
@@ -251,10 +251,6 @@ class RunSession:
                 if not await self._follow(run):
                     return 0
                 continue
-            if _is_of_tools(result) and accept_changes(self.project):
-                if not await self._carry_out(run, resumed()):
-                    return 0
-                continue
             gates = [gate for gate in result["waiting_for"] if gate["address"] not in later]
             if result["status"] != "waiting" or not gates:
                 break
@@ -428,10 +424,3 @@ async def run_session(
     watcher = show.watcher()
     async with open_runtime(project, providers, origin=origin, watcher=watcher) as runtime:
         yield RunSession(project, runtime, runtime.store, providers, watcher, show)
-
-
-def _is_of_tools(result: dict[str, Any]) -> bool:
-    """Returns whether a run failed because a tool's description waits to be accepted."""
-    error = result["error"] or {}
-    is_of_tools = "P122" in (error.get("code"), (error.get("cause") or {}).get("code"))
-    return is_of_tools and "since this run began" not in str(error.get("message"))

@@ -122,8 +122,7 @@ def final_lines(
     row = store.run(run)
     words, color = badge(result["status"], row.mark)
     head = paint(words, color, bold=True)
-    took = seconds(worked) if (worked := formatting.worked(row)) else ""
-    mocked = f"mocked by {mock_file(result)}" if "mocked" in result else ""
+    took, mocked = _time_and_mocks(row, result)
     yield joined(head, line(row.name, 60), took, usage_words(result["usage"]), f"run {run}", mocked)
     yield from indented(loops_lines(run, result["loops"]))
     if result["paused_by"]:
@@ -145,10 +144,13 @@ def run_line(row: RunRow, result: dict[str, Any]) -> str:
     if len(loops) == 1:
         made = loops[0]["iterations"]
         words += f" after {plural(made, 'iteration')}" if made else ""
-    took = seconds(worked) if (worked := formatting.worked(row)) else ""
-    mocked = f"mocked by {mock_file(result)}" if "mocked" in result else ""
-    parts = filter(None, (words, cost_words(result["usage"]), took, mocked))
+    parts = filter(None, (words, cost_words(result["usage"]), *_time_and_mocks(row, result)))
     return f"run {row.id} of {line(row.name, 60)}: {', '.join(parts)}"
+
+
+def _time_and_mocks(row: RunRow, result: dict[str, Any]) -> tuple[str, str]:
+    took = seconds(worked) if (worked := formatting.worked(row)) else ""
+    return took, f"mocked by {mock_file(result)}" if "mocked" in result else ""
 
 
 def mock_file(result: dict[str, Any]) -> str:
@@ -229,24 +231,12 @@ def usage_words(usage: dict[str, Any]) -> str:
     reserved = usage.get("reserved_usd")
     held = f"{formatting.dollars(reserved)} reserved for " if reserved else ""
     parts = (
-        calls_made(usage),
+        plural(usage["calls"], "call"),
         f"{formatting.count(tokens)} tok" if tokens else "",
         cost_words(usage),
         f"{held}{plural(usage['in_doubt'], 'call')} in doubt" if usage["in_doubt"] else "",
     )
     return ", ".join(part for part in parts if part)
-
-
-def calls_made(usage: dict[str, Any]) -> str:
-    """How many calls there were: of models, and of commands, functions and services."""
-    calls, of_models = int(usage["calls"]), usage.get("model_calls")
-    if of_models is None:
-        return plural(calls, "call")
-    others = calls - int(of_models)
-    if not of_models:
-        return f"{plural(calls, 'call')} without a model"
-    words = plural(int(of_models), "model call")
-    return f"{words}, {plural(others, 'other call')}" if others else words
 
 
 def loops_lines(run: str, loops: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -309,7 +299,9 @@ def loop_lines(
         number = f"{row.iterations} of {plural(limit, 'iteration')}"
     if row.exit_reason:
         why = end_words(row, is_stopped=is_stopped)
-        if iterations and iterations[-1].note.get("met"):
+        if row.exit_reason == "max_iterations" and limit is not None and row.iterations < limit:
+            why = "it made the iterations that it was continued for"
+        elif iterations and iterations[-1].note.get("met"):
             why = verdict_words(iterations[-1].note, 100, with_reasons=False) or why
         yield f"{safe(row.address)} stopped after {number}: {why}"
         yield f"  exit reason: {exit_words(row.exit_reason, row.stopped_by)}"

@@ -19,7 +19,7 @@ from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import located, note_start, pasted, print_json, with_help
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, mock_file, print_outputs
-from whorl.interfaces.cli.terminal import echo, say, shortened
+from whorl.interfaces.cli.terminal import echo, room, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.formatting import line
@@ -177,7 +177,7 @@ async def _run(
     providers = Providers(project.settings()) if mocked is None else mocked.providers
     start, about = starts.each[0], []
     if mocked is not None:
-        about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"]
+        about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"] * 2
     else:
         start, note = preflight.permitted(workflow, providers, start)
         if start.refused is not None and detach:
@@ -220,13 +220,15 @@ def _forecast(reading: Reading, providers: Any, start: Start) -> list[str]:
     foreseen = forecasting.forecast(
         reading.workflow, providers, iterations=iterations, budget_usd=budget, included=included
     )
-    return [forecast_words(foreseen), effects_words(foreseen.effects)]
+    short = forecast_words(replace(foreseen, usual=None))
+    return [forecast_words(foreseen), short, effects_words(foreseen.effects)]
 
 
 def _say_first(run: RunId, name: str, about: list[str]) -> None:
-    words, *others = about or [""]
-    first = f"run {run} of {line(name, 60)}{words and f': {words}'}"
-    say(shortened(first), *filter(None, others))
+    """Prints the run with the first text, or the second one if the first is too long."""
+    long, short, *others = about or ["", ""]
+    lines = [f"run {run} of {line(name, 60)}{words and f': {words}'}" for words in (long, short)]
+    say(lines[len(lines[0]) > room()], *filter(None, others))
 
 
 async def _drive(

@@ -29,6 +29,7 @@ from whorl.interfaces.cli.watchers import (
     loop_of,
     loop_table,
     past_of,
+    position_words,
     step_words,
     verdict,
 )
@@ -98,8 +99,11 @@ class _Status:
         yield summary.run_line(self.row, self.result)
         for key, words in self._rows():
             yield f"{f'{key}:' if key else '':<11} {words}".rstrip()
-        if is_brief and not own:
+        loops = self.progress.loops.values() if is_brief and not own else ()
+        if len(loops) > summary.ONE_BY_ONE_MAX:
             yield from summary.loops_lines(self.row.id, self.result["loops"])
+        else:
+            yield from (f"{safe(loop.address)}: {position_words(loop)}" for loop in loops)
 
     def _dialect_lines(self) -> list[str]:
         """The same as the dialect of its file says it; nothing while the run is in no loop."""
