@@ -65,11 +65,8 @@ if TYPE_CHECKING:
 _SHOWN_MAX = 100
 # Up to this number, loops are listed one by one.
 ONE_BY_ONE_MAX = 8
-# If there are more, up to this number that did not meet their condition are listed, too.
-_UNMET_MAX = 5
 _ITERATION = regex(r"\[[0-9]+\]")
 _ENDS = {"condition_met": "met", "max_iterations": "limit", "": "running"}
-_MET = frozenset({"condition_met", "accepted"})
 _PAUSED = {
     "restore": "it was running when the backup was made, so calls after the backup are unknown",
     "stuck": "no step was running and it waited for nothing, which is a fault of Whorl: report it",
@@ -240,7 +237,7 @@ def usage_words(usage: dict[str, Any]) -> str:
 
 
 def loops_lines(run: str, loops: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yields a line for each loop; of many, how many ended in which way, and some that failed."""
+    """Yields a line for each loop; of many, how many ended in which way."""
     if len(loops) <= ONE_BY_ONE_MAX:
         yield from map(loop_words, loops)
         return
@@ -250,8 +247,6 @@ def loops_lines(run: str, loops: Sequence[dict[str, Any]]) -> Iterator[str]:
         counts.setdefault(path, Counter())[loop["exit_reason"] or ""] += 1
     for path, ends in counts.items():
         yield f"{safe(path)}: {ends_words(ends)}"
-    unmet = [loop for loop in loops if loop["exit_reason"] and loop["exit_reason"] not in _MET]
-    yield from indented(map(loop_words, unmet[:_UNMET_MAX]))
     yield carrying(f"`whorl show {run}` lists all {len(loops):,} loops")
 
 

@@ -144,8 +144,8 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
         return progress
     running = (loop for loop in store.loops(run) if loop.state == "running")
     progress.loops = {loop.address: loop_of(loop) for loop in running}
-    progress.started_at, progress.updated_at = row.created_at, row.updated_at
-    progress.status, progress.calls, progress.cost_usd = row.status, row.calls, row.cost_usd
+    progress.started_at, progress.calls = row.created_at, row.calls
+    progress.cost_usd = row.cost_usd
     progress.input_tokens, progress.unpriced = row.tokens, row.unpriced_calls
     progress.last_seq = row.last_seq
     return progress

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 VARIABLE = "_WHORL_COMPLETE"
 RUNS_MAX = 50
 _FILES = re.compile(r"FILE|PATH|OUT|OTHER|DATABASE|FOLDER")
-_SHELLS: dict[str, type[shells.ShellComplete]] = {
-    "bash": shells.BashComplete,
-    "zsh": shells.ZshComplete,
-    "fish": shells.FishComplete,
-}
 
 
 @click.command(name="help")
@@ -132,7 +127,7 @@ def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(list(_SHELLS)))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, *, shell: str) -> None:
     """Print the script that makes a SHELL complete commands, options, runs and files.
@@ -142,13 +137,15 @@ def completion(ctx: click.Context, *, shell: str) -> None:
       whorl project completion zsh > ~/.zfunc/_whorl   # with ~/.zfunc in fpath
       whorl project completion fish > ~/.config/fish/completions/whorl.fish
     """
-    made = _SHELLS[shell](ctx.find_root().command, {}, "whorl", VARIABLE)
+    kind = shells.get_completion_class(shell)
+    assert kind is not None
+    made = kind(ctx.find_root().command, {}, "whorl", VARIABLE)
     echo(made.source_template % made.source_vars(), nl=False)
 
 
 def answer(group: LazyGroup, instruction: str) -> int:
     """Prints what can follow, for the script of a shell; errors show no message."""
-    shell = _SHELLS.get(instruction.partition("_")[0])
+    shell = shells.get_completion_class(instruction.partition("_")[0])
     if shell is None:
         return 1
     made = shell(group, {}, "whorl", VARIABLE)

@@ -200,14 +200,18 @@ def _write_example(name: str, folder: str, *, force: bool) -> None:
         advice = did_you_mean(name, list(EXAMPLES)) or f"known: {', '.join(EXAMPLES)}"
         raise UsageError(f"there is no example {name!r}", help=advice)
     texts = example_files(name)
-    existing = [each for each in texts if (Path(folder) / each).exists()]
-    if existing and not force:
-        advice = "name another FOLDER, or overwrite the files with --force"
-        raise UsageError(f"{str(Path(folder) / existing[0])!r} exists", help=advice)
+    _check_absent([Path(folder) / each for each in texts], force=force)
     for each, text in texts.items():
         write_file(str(Path(folder) / each), text, advice="name another FOLDER", makes_folder=True)
     echo(shortened(f"created {folder.rstrip('/')}/: {', '.join(texts)}"))
     say(f"next: cd {shlex.quote(folder)} && {EXAMPLES[name][1]}")
+
+
+def _check_absent(paths: list[Path], *, force: bool) -> None:
+    existing = [path for path in paths if path.exists()]
+    if existing and not force:
+        advice = "name another place, or overwrite files with --force"
+        raise UsageError(f"{str(existing[0])!r} exists", help=advice)
 
 
 def _write_template(template: str, file: str | None, form: str | None, *, force: bool) -> None:
@@ -232,9 +236,7 @@ def _write(
     name: str, text: str, then: list[str], *, about: str, needs: str = "", force: bool
 ) -> None:
     """Writes a file; says what it needs, and which command comes next."""
-    if Path(name).exists() and not force:
-        advice = "name another FILE, or overwrite it with --force"
-        raise UsageError(f"{name!r} exists", help=advice)
+    _check_absent([Path(name)], force=force)
     mode, text = "w" if force else "x", with_schema_line(text, Path(name))
     write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
     echo(shortened(f"created {name} ({about})"))
