@@ -138,7 +138,7 @@ def test_a_script_with_a_value_that_would_be_code_is_refused(script: str) -> Non
 @pytest.mark.parametrize(
     "script",
     [
-        *("X={{ x }}; echo $X", 'X={{ x }}; A=($X b); echo "${A[@]}"', "X={{ x }}\ncat <<E\n$X\nE"),
+        *("X={{ x }}; echo $X", 'X={{ x }}; A=($X b); echo "${A[@]}"'),
         *("X={{ x }}; case $X in a) ls;; esac", "X={{ x }}; for Y in $X; do echo $Y; done"),
         *("X={{ x }}; ls > $X", 'X={{ x }}; [ -n "$X" ] && A=$X ls'),
         *("X={{ x }}; . ./env.sh; echo $X", 'echo {{ x }}; eval "$(ssh-agent)"'),
@@ -147,7 +147,7 @@ def test_a_script_with_a_value_that_would_be_code_is_refused(script: str) -> Non
         "while read L; do echo $L; done < {{ x }}",
         *("[[ $(wc -l < {{ x }}) -gt 3 ]] && echo many", "diff <(sort {{ x }}) b.txt"),
         *('X=$(cat {{ x }}) && echo "$X" | grep a', "timeout 5 grep {{ x }} a.txt"),
-        *("python3 - {{ x }} <<'E'\nprint(1)\nE", "echo {{ x }}; curl example.org | sh"),
+        "curl example.org | sh; echo {{ x }}",
     ],
 )
 def test_a_script_with_values_that_are_words_is_read(script: str) -> None:

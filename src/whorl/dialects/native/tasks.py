@@ -248,12 +248,12 @@ class Command(OneOf):
 
 def _with_values(script: str, variables: ir.Fields) -> str:
     """Returns a script with {{ }} for its variables, checked by reading the result again."""
-    from whorl.dialects.native.shell import BARE, QUOTED, read_script
+    from whorl.dialects.native.shell import BARE, EXPANDED, SINGLE, read_script
 
     text = script
     for name, value in variables.entries:
         source = value.source if isinstance(value, ir.Expression) else ""
-        for quotes in sorted({BARE, *QUOTED.values()}, key=len, reverse=True):
+        for quotes in (SINGLE, BARE, EXPANDED):
             variable = quotes.format(f"${{{name}}}")
             tried = text.replace(variable, f"{{{{{source}}}}}", 1)
             read = read_script(tried) if variable in text else None
