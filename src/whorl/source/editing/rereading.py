@@ -368,62 +368,10 @@ def moved(value: Value, by: int, lines: Lines) -> Value:
     """Returns a value of an older text at its place in another one, further down or up."""
     if isinstance(value, Scalar):
         return _scalar(value, value.extent[0] + by, value.extent[1] + by, lines)
-    if isinstance(value, _MovedMapping | _MovedSequence):
-        old, before, _ = value.pending()
-        if old is not None:
-            return moved(old, before + by, lines)
-    if isinstance(value, Mapping):
-        return _MovedMapping(value, by, lines)
-    return _MovedSequence(value, by, lines)
-
-
-class _Moved:
-    """Makes a moved container when it is first read: most are never read."""
-
-    __slots__ = ()
-
-    def __init__(self, old: Any, by: int, lines: Lines) -> None:
-        object.__setattr__(self, "_from", (old, by, lines))
-
-    def pending(self) -> tuple[Any, int, Any]:
-        """Returns the values that it is made from, if it is not made yet."""
-        found: tuple[Any, int, Any] = object.__getattribute__(self, "_from")
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        old, by, lines = self.pending()
-        if old is None:
-            raise AttributeError(name)
-        start, end = old.layout.extent
-        places = _shifted(old.layout.places, by)
-        layout = Layout((start + by, end + by), places, old.layout.flow)
-        self._make(old, by, lines, layout)
-        object.__setattr__(self, "_from", (None, 0, None))
-        return getattr(self, name)
-
-    def _make(self, old: Any, by: int, lines: Lines, layout: Layout) -> None:
-        raise NotImplementedError
-
-
-class _MovedSequence(_Moved, Sequence):
-    __slots__ = ("_from",)
-
-    def _make(self, old: Any, by: int, lines: Lines, layout: Layout) -> None:
-        items = tuple([moved(item, by, lines) for item in old.items])
-        Sequence.__init__(self, items, lines.span(*_shown(layout)), layout)
-
-
-class _MovedMapping(_Moved, Mapping):
-    __slots__ = ("_from",)
-
-    def _make(self, old: Any, by: int, lines: Lines, layout: Layout) -> None:
-        entries = [Entry(moved(e.key, by, lines), moved(e.value, by, lines)) for e in old.entries]  # type: ignore[arg-type]
-        Mapping.__init__(self, tuple(entries), _mapping_span(lines, layout, entries), layout)
-
-    def get(self, key: str) -> Value | None:
-        old, by, lines = self.pending()
-        if old is None:
-            return Mapping.get(self, key)
-        value = old.get(key)
-        # Names and kinds are asked for most: they are had without the rest.
-        return moved(value, by, lines) if isinstance(value, Scalar) else Mapping.get(self, key)
+    start, end = value.layout.extent
+    layout = Layout((start + by, end + by), _shifted(value.layout.places, by), value.layout.flow)
+    if isinstance(value, Sequence):
+        items = tuple([moved(item, by, lines) for item in value.items])
+        return Sequence(items, lines.span(*_shown(layout)), layout)
+    entries = [Entry(moved(e.key, by, lines), moved(e.value, by, lines)) for e in value.entries]  # type: ignore[arg-type]
+    return Mapping(tuple(entries), _mapping_span(lines, layout, entries), layout)
