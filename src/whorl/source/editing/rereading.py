@@ -258,9 +258,7 @@ class _Rereading:
         if isinstance(value, Scalar):
             start, end = map(self._index, value.extent)
             return _scalar(value, start, end, self._lines), scalar_shape(value.value)
-        if isinstance(value, Sequence):
-            return self._sequence(value)
-        return self._mapping(value)
+        return self._holder(value)
 
     def _run(self, word: object, kind: type, at: int) -> _Run | None:
         run = self.left.get(word) if isinstance(word, str) else None
@@ -271,63 +269,37 @@ class _Rereading:
         del self.left[str(word)]
         return run
 
-    def _sequence(self, value: Sequence) -> tuple[Sequence, Shape]:
-        items: list[Value] = []
+    def _holder(self, value: Mapping | Sequence) -> tuple[Value, Shape]:
+        """Returns a container with the values of all its runs."""
+        parts: list[Any] = []
         places: list[Place] = []
         shapes: list[Shape] = []
-        for item, place in zip(value.items, value.layout.places, strict=True):
-            word = item.value if isinstance(item, Scalar) else None
-            run = self._run(word, Sequence, place.at)
+        for part, place in zip(_parts(value), value.layout.places, strict=True):
+            child = part.value if isinstance(part, Entry) else part
+            word = part.name if isinstance(part, Entry) else getattr(part, "value", None)
+            run = self._run(word, type(value), place.at)
             if run is None:
-                grown, shape = self.grown(item)
-                items.append(grown)
+                grown, shape = self.grown(child)
+                key: Any = self.grown(part.key)[0] if isinstance(part, Entry) else None
+                parts.append(grown if key is None else Entry(key, grown))
                 shapes.append(shape)
                 places.append(self._place(place, grown))
                 continue
-            assert isinstance(run.holder, Sequence)
-            items += self._moved(run, run.holder.items[run.first : run.last])
+            if isinstance(part, Entry) and getattr(child, "value", None) != 0:
+                raise _NotFoundError
+            kept = _parts(run.holder)[run.first : run.last]
+            parts += [_moved(old, run.by, self._lines) for old in kept] if run.is_moved else kept
             shapes += run.shape.children[run.first : run.last]
             places += _shifted(run.holder.layout.places[run.first : run.last], run.by)
         layout = self._layout(value.layout, tuple(places))
-        made = Sequence(tuple(items), self._lines.span(*_shown(layout)), layout)
-        return made, Shape("list", children=tuple(shapes))
-
-    def _mapping(self, value: Mapping) -> tuple[Mapping, Shape]:
-        entries: list[Entry] = []
-        places: list[Place] = []
-        shapes: list[Shape] = []
-        for entry, place in zip(value.entries, value.layout.places, strict=True):
-            run = self._run(entry.name, Mapping, place.at)
-            if run is None:
-                key, _ = self.grown(entry.key)
-                grown, shape = self.grown(entry.value)
-                assert isinstance(key, Scalar)
-                entries.append(Entry(key, grown))
-                shapes.append(shape)
-                places.append(self._place(place, grown))
-                continue
-            assert isinstance(run.holder, Mapping)
-            if not isinstance(entry.value, Scalar) or entry.value.value != 0:
-                raise _NotFoundError
-            kept = run.holder.entries[run.first : run.last]
-            keys = self._moved(run, tuple(one.key for one in kept))
-            values = self._moved(run, tuple(one.value for one in kept))
-            for moved, child in zip(keys, values, strict=True):
-                assert isinstance(moved, Scalar)
-                entries.append(Entry(moved, child))
-            shapes += run.shape.children[run.first : run.last]
-            places += _shifted(run.holder.layout.places[run.first : run.last], run.by)
-        names = tuple(entry.name for entry in entries)
+        if isinstance(value, Sequence):
+            span = self._lines.span(*_shown(layout))
+            return Sequence(tuple(parts), span, layout), Shape("list", children=tuple(shapes))
+        names = tuple(entry.name for entry in parts)
         if len(set(names)) < len(names):
             raise _NotFoundError
-        layout = self._layout(value.layout, tuple(places))
-        made = Mapping(tuple(entries), _mapping_span(self._lines, layout, entries), layout)
+        made = Mapping(tuple(parts), _mapping_span(self._lines, layout, parts), layout)
         return made, Shape("map", None, names, tuple(shapes))
-
-    def _moved(self, run: _Run, values: tuple[Any, ...]) -> list[Any]:
-        if not run.is_moved:
-            return list(values)
-        return [moved(value, run.by, self._lines) for value in values]
 
     def _place(self, place: Place, value: Value) -> Place:
         extent = value.extent if isinstance(value, Scalar) else value.layout.extent
@@ -364,14 +336,19 @@ def _mapping_span(lines: Lines, layout: Layout, entries: list[Entry]) -> Span:
     return span
 
 
-def moved(value: Value, by: int, lines: Lines) -> Value:
-    """Returns a value of an older text at its place in another one, further down or up."""
-    if isinstance(value, Scalar):
-        return _scalar(value, value.extent[0] + by, value.extent[1] + by, lines)
-    start, end = value.layout.extent
-    layout = Layout((start + by, end + by), _shifted(value.layout.places, by), value.layout.flow)
-    if isinstance(value, Sequence):
-        items = tuple([moved(item, by, lines) for item in value.items])
-        return Sequence(items, lines.span(*_shown(layout)), layout)
-    entries = [Entry(moved(e.key, by, lines), moved(e.value, by, lines)) for e in value.entries]  # type: ignore[arg-type]
-    return Mapping(tuple(entries), _mapping_span(lines, layout, entries), layout)
+def _parts(value: Mapping | Sequence) -> tuple[Any, ...]:
+    return value.items if isinstance(value, Sequence) else value.entries
+
+
+def _moved(part: Any, by: int, lines: Lines) -> Any:
+    """Returns a part of an older text at its place in another one, further down or up."""
+    if isinstance(part, Entry):
+        return Entry(_moved(part.key, by, lines), _moved(part.value, by, lines))
+    if isinstance(part, Scalar):
+        return _scalar(part, part.extent[0] + by, part.extent[1] + by, lines)
+    parts = [_moved(inner, by, lines) for inner in _parts(part)]
+    start, end = part.layout.extent
+    layout = Layout((start + by, end + by), _shifted(part.layout.places, by), part.layout.flow)
+    if isinstance(part, Sequence):
+        return Sequence(tuple(parts), lines.span(*_shown(layout)), layout)
+    return Mapping(tuple(parts), _mapping_span(lines, layout, parts), layout)
