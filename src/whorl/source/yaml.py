@@ -334,40 +334,16 @@ _ADVICE = (
     (
         "mapping values are not allowed",
         "a ':' is not expected here",
-        "indent all lines of a mapping equally, and quote a text that contains ': '",
+        "indent it right, or quote the text",
     ),
     ("unexpected end of stream", "a quoted text is not closed", "close the quote"),
     ("unexpected document indicator", "a quoted text is not closed", "close the quote"),
-    (
-        "',' or ']'",
-        "a list in brackets is not correct here",
-        "separate its items by ',' and close it with ']'",
-    ),
-    (
-        "',' or '}'",
-        "a mapping in braces is not correct here",
-        "separate its entries by ',' and close it with '}'",
-    ),
-    (
-        "expected '-' indicator",
-        "a list item is expected here",
-        "begin each item with '- ', and indent all items equally",
-    ),
-    (
-        "expected key",
-        "a key is expected here",
-        "write 'key: value', indent all lines of a mapping equally, and quote special texts",
-    ),
-    (
-        "could not find expected ':'",
-        "a key has no ':'",
-        "write 'key: value', and indent the other lines of a long text",
-    ),
-    (
-        "unknown escape character",
-        "a text in double quotes holds an unknown escape",
-        "write '\\\\' for a backslash, or use single quotes",
-    ),
+    ("',' or ']'", "a list in brackets is not correct here", "put ',' between its items"),
+    ("',' or '}'", "a mapping in braces is not correct here", "put ',' between its entries"),
+    ("expected '-' indicator", "a list item is expected here", "begin each item with '- '"),
+    ("expected key", "a key is expected here", "indent all lines of a mapping equally"),
+    ("could not find expected ':'", "a key has no ':'", "write 'key: value'"),
+    ("unknown escape character", "the text has an unknown escape", 'write "\\\\" or single quotes'),
 )
 
 
