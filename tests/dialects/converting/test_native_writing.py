@@ -219,19 +219,6 @@ def test_plain_files_stay_plain() -> None:
     assert text == "whorl: 1\nname: w\nsteps:\n  a: {ask: Hi}\n  b: {run: ls}\n"
 
 
-def test_scripts_get_their_values_back() -> None:
-    source = """whorl: 1
-inputs: {task: string}
-steps:
-  go: {run: "echo '{{ task }}' \\"{{ task | upper }}\\" {{ task }}"}
-"""
-    workflow = read_workflow(source, "a.yaml").workflow
-
-    # Quotes around a value change nothing: the shell never splits it.
-    text = _text(workflow).replace("''", "'")
-    assert "echo '{{ task }}' {{ task | upper }} {{ task }}" in text
-
-
 def test_numbers_and_truth_values_are_told_apart() -> None:
     one, true = (_workflow(ir.Compute(name="a", value=ir.Constant(v))) for v in (1, True))
 
