@@ -17,7 +17,7 @@ from whorl import ir
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import numbered
 from whorl.ir.expressions import Names, bound_names
-from whorl.ir.walk import blocks_of, is_hidden, walk
+from whorl.ir.walk import is_hidden, walk, with_nodes
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import moment
 from whorl.runtimes.sqlite.listing import TRY
@@ -102,7 +102,7 @@ def prepare(
         else:
             known[path.rpartition("/")[2]] = value
     check_names(reading.workflow, wanted.values)
-    workflow = _workflow(reading.workflow, _pinned(node, wanted.at, held), known)
+    workflow = _workflow(reading.workflow, _pinned(node, nodes, held), known)
     ports = {port.name for port in workflow.inputs}
     given = {name: value for name, value in known.items() if name in ports} | wanted.inputs
     needed = replace(workflow, inputs=_needed(reading.workflow, workflow))
@@ -187,29 +187,19 @@ def _given_by(journal: Journal, source: Source | None, at: str) -> dict[str, Jso
     return known
 
 
-def _pinned(node: Any, path: str, pins: dict[str, Json]) -> Any:
+def _pinned(node: Any, nodes: dict[str, ir.Node], pins: dict[str, Json]) -> Any:
     """Returns a step in which each pinned step is replaced by its result."""
-    if not pins:
-        return node
-    blocks = dict(blocks_of(node))
-    made = {slot: _pinned_block(block, path, pins) for slot, block in blocks.items()}
-    if isinstance(node, ir.Branch):
-        cases = tuple(replace(case, body=made[f"case.{case.name}"]) for case in node.cases)
-        default = node.default and replace(node.default, body=made["default"])
-        return replace(node, cases=cases, default=default)
-    return replace(node, body=made["body"]) if made else node
+    # What is inside of a pinned step is not run.
+    outer = {path for path in pins if not any(path.startswith(f"{other}/") for other in pins)}
+    values = {id(nodes[path]): pins[path] for path in outer if path in nodes}
 
+    def change(inner: ir.Node) -> ir.Node:
+        if id(inner) not in values:
+            return inner
+        value = ir.Constant(values[id(inner)])
+        return ir.Compute(name=inner.name, after=inner.after, when=inner.when, value=value)
 
-def _pinned_block(block: ir.Block, path: str, pins: dict[str, Json]) -> ir.Block:
-    nodes = []
-    for node in block.nodes:
-        own = f"{path}/{node.name}"
-        if own in pins:
-            value = ir.Constant(pins[own])
-            nodes.append(ir.Compute(name=node.name, after=node.after, when=node.when, value=value))
-        else:
-            nodes.append(_pinned(node, own, pins))
-    return replace(block, nodes=tuple(nodes))
+    return with_nodes(ir.Block((node,)), change).nodes[0]
 
 
 def _workflow(whole: ir.Workflow, node: Any, known: dict[str, Json]) -> ir.Workflow:
