@@ -279,7 +279,7 @@ def test_json_is_read_with_positions_comments_and_trailing_commas() -> None:
         ("{a: 1}", (1, 2), "key 'a' is not in double quotes"),
         ("{'a': 1}", (1, 2), "key 'a' is not in double quotes"),
         *(("['a']", (1, 2), "not a value"), ('["a\n"]', (1, 2), "not closed")),
-        *(('"a', (1, 1), "not closed"), ('"a\x01"', (1, 3), "U+0001")),
+        *(('"a', (1, 1), "not closed"), ('"a\x01"', (1, 1), "a control character")),
         *(('"a\\x"', (1, 3), "escape"), ('"\\u12g4"', (1, 2), "escape")),
         *(('"\\u0000"', (1, 1), "NUL"), ("NaN", (1, 1), "'NaN'")),
         *(("[-Infinity]", (1, 2), "'-Infinity'"), ("[True]", (1, 2), "'True'")),

@@ -214,13 +214,8 @@ class _Scanner:
         self._fail(f"expected ',' or {closing!r}, found {self._next_character()}")
 
     def _fail_string(self, start: int) -> NoReturn:
-        line_end = start + 1
-        while line_end < len(self._text) and self._text[line_end] >= " ":
-            line_end += 1
-        character = self._text[line_end : line_end + 1]
-        if character and character not in "\r\n\t":
-            self._at = line_end
-            code = f"{ord(character):04x}"
-            message = f"a text holds the control character U+{code.upper()}"
-            self._fail(message, None, f"write \\u{code}")
-        self._fail("a text is not closed on its line", line_end, "write a '\"' after it")
+        end = start + 1
+        while end < len(self._text) and self._text[end] >= " ":
+            end += 1
+        message = "a text is not closed on its line, or holds a control character"
+        self._fail(message, end, "write a '\"' after it, or an escape such as \\u0001")
