@@ -194,11 +194,8 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
         known = _names_inside(node)
         for name in [name for _, block in blocks_of(node) for name, _ in names_given(block)]:
             if name in known:
-                inside, span = (
-                    f"a step inside of {node.name!r}",
-                    context.places.node(f"{path}/{name}"),
-                )
-                clashes.append((name, known[name], inside, span))
+                inside, place = f"a step inside of {node.name!r}", f"{path}/{name}"
+                clashes.append((name, known[name], inside, context.places.node(place)))
     for name, what, other, span in clashes:
         message = f"{name!r} is the name of {what} and of {other}"
         label, advice = "this name has two meanings", "choose another name for one of them"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _ID = regex(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 _SHOWN_MAX = 40
-# Comparing takes long, and a file may have any number of unknown fields.
-_COMPARED_MAX = 1_000
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -177,7 +175,7 @@ def unknown_fields(
     names = {name.lower() for name in expected} if ignore_case else expected
     unknown = (e for e in fields if (e.name.lower() if ignore_case else e.name) not in names)
     for number, entry in enumerate(unknown):
-        yield entry, did_you_mean(entry.name, expected) if number < _COMPARED_MAX else ""
+        yield entry, did_you_mean(entry.name, expected) if number < COMPARED_MAX else ""
 
 
 def check_spelling(
