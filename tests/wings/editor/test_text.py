@@ -121,7 +121,7 @@ def test_new_items_of_json_are_written_as_their_neighbours_are() -> None:
 
 
 def test_offsets_count_utf16_units_for_browsers() -> None:
-    text = "a: '😀😀'\nb: 1\n"
+    text = "a: '😀😀'\nc: 3\nb: 1\n"
     edited = editor(text, "a.yaml")
 
     edited.set(["b"], 2)
@@ -131,8 +131,8 @@ def test_offsets_count_utf16_units_for_browsers() -> None:
     units = text.encode("utf-16-le")
     for start, end, new in reversed(patches):
         units = units[: 2 * start] + new.encode("utf-16-le") + units[2 * end :]
-    assert units.decode("utf-16-le") == edited.text == "a: '😀x'\nb: 2\n"
-    assert patches == [Patch(6, 8, "x"), Patch(13, 14, "2")]
+    assert units.decode("utf-16-le") == edited.text == "a: '😀x'\nc: 3\nb: 2\n"
+    assert patches == [Patch(6, 8, "x"), Patch(18, 19, "2")]
 
 
 @pytest.mark.parametrize(

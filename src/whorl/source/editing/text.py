@@ -304,18 +304,11 @@ def differences(old: str, new: str) -> list[Patch]:
     middle = after[head : len(after) - tail]
     matcher = SequenceMatcher(None, before[head : len(before) - tail], middle)
     found: list[Patch] = []
-    for word, *bounds in matcher.get_opcodes():
-        first, last, start, end = bounds
-        blocks = [bounds] if word != "equal" else []
-        if word == "replace" and last - first == end - start:
-            # As many lines as before are compared one by one.
-            blocks = [
-                [first + n, first + n + 1, start + n, start + n + 1] for n in range(end - start)
-            ]
-        for begin, stop, left, right in blocks:
-            patch = Patch(starts[head + begin], starts[head + stop], "".join(middle[left:right]))
-            found.append(trimmed(old, patch))
-    return [patch for patch in found if patch.text or patch.end > patch.start]
+    for word, first, last, start, end in matcher.get_opcodes():
+        if word != "equal":
+            new_lines = "".join(middle[start:end])
+            found.append(trimmed(old, Patch(starts[head + first], starts[head + last], new_lines)))
+    return found
 
 
 def trimmed(text: str, patch: Patch) -> Patch:
