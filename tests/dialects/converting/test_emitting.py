@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campaign import amount
-from whorl.dialects.native.forms import duration_text
 from whorl.dialects.native.writing import emit_yaml
-from whorl.ir.values import parse_duration
 from whorl.source import plain
 from whorl.source.yaml import read_yaml
 
@@ -64,12 +62,3 @@ def test_texts_that_look_like_other_values_are_quoted() -> None:
     values = {"a": "1", "b": "true", "c": "null", "d": "1.5", "e": "", "f": "0x1F"}
 
     assert plain(read_yaml(emit_yaml(values), "a.yaml").root) == values
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.0, "0s"), (90.0, "1m30s"), (3600.0, "1h"), (0.25, "250ms"), (1.5, "1500ms"), (1e-9, 1e-9)],
-)
-def test_durations_are_written_as_people_write_them(seconds: float, text: str | float) -> None:
-    assert duration_text(seconds) == text
-    assert parse_duration(duration_text(seconds)) == seconds
