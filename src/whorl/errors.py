@@ -253,15 +253,17 @@ def columns(text: str) -> int:
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate that `name` most probably stands for, if one is near enough."""
+    from rapidfuzz.distance import OSA
+
     folded = _fold(name)
     best: str | None = None
-    best_distance = min(3, len(folded) // 3) + 1
-    if len(folded) > _NAME_LENGTH_MAX:
-        return None
-    for candidate in candidates:
-        distance = _distance(folded, _fold(candidate), best_distance)
-        if distance < best_distance and candidate != name:
-            best, best_distance = candidate, distance
+    most = min(3, len(folded) // 3)
+    for candidate in candidates if len(folded) <= _NAME_LENGTH_MAX else ():
+        distance = OSA.distance(folded, _fold(candidate), score_cutoff=most)
+        if distance <= most and candidate != name:
+            best, most = candidate, distance - 1
+        if most < 0:
+            break
     return best
 
 
@@ -292,22 +294,3 @@ def visible(text: str, *, tab: str = "    ") -> str:
 
 def _fold(name: str) -> str:
     return name.translate(_JOINS).casefold()
-
-
-def _distance(word: str, other: str, limit: int) -> int:
-    """Return how many insertions, deletions, replacements and swaps lie between two words."""
-    # Each letter that the other word lacks costs a change.
-    if abs(len(word) - len(other)) >= limit or sum(x not in other for x in word) >= limit:
-        return limit
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(word, start=1):
-        before, last, row = row, before, [i]
-        for j, wanted in enumerate(other, start=1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return limit
-    return row[-1]
