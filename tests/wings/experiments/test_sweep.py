@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from dataclasses import asdict
 from typing import Any
 
@@ -22,7 +21,6 @@ from whorl.wings.experiments.what_if.loop_facts import (
     facts_of,
 )
 from whorl.wings.experiments.what_if.sweep import default_rules, frontier_of, sweep_of
-from whorl.wings.experiments.words import sweep_svg
 
 SCORE = Score(source=Constant(None))
 
@@ -165,7 +163,7 @@ def test_the_words_on_iterating_say_what_they_are_about() -> None:
     )
 
 
-def test_what_later_iterations_spoil_is_told_and_ones_own_rule_is_drawn() -> None:
+def test_what_later_iterations_spoil_is_told() -> None:
     """The grade grows for eight iterations; then two are worse than any."""
     loop = made_loop()
     subjects = made_subjects(loop, 40, "spoiled", noise=False)
@@ -173,17 +171,10 @@ def test_what_later_iterations_spoil_is_told_and_ones_own_rule_is_drawn() -> Non
         subject.grades[7] = subject.grades[8] = 0.1
 
     found = sweep_of(loop, subjects)
-    drawn = sweep_svg(found)
 
     assert any("iteration 8 is worse than 6 by" in words for words in found.words)
     low, high = found.bands["last"][0]
     assert low < found.curve["last"][0] < high
-    assert ">yours<" in drawn
-    # Grades end at 1, and so does their axis.
-    drawn = sweep_svg(sweep_of(loop, flat_subjects(loop, 10, [1.0] * 6)))
-    marks = [float(text) for text in re.findall(r'text-anchor="end">([0-9.]+)<', drawn)]
-    assert len(marks) == 5
-    assert max(marks) == 1
 
 
 @pytest.mark.slow

@@ -214,7 +214,7 @@ def output_option(
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Adds -o, which writes the output to a file, in the form that its ending names.
 
-    `forms` maps endings to the options that choose these forms, or that take a file themselves.
+    `forms` maps endings to the options that choose these forms.
     """
 
     def add(function: Callable[..., R]) -> Callable[..., R]:
@@ -234,8 +234,6 @@ def output_option(
                 raise UsageError(f"{output!r} is the file itself", help="name another file")
             if not overwrites and os.path.exists(output):
                 raise UsageError(f"{output!r} exists", help="name another file")
-            if form and options[form] is None:
-                return function(*args, **options | {form: output})
             if form and not any(options[each] for each in forms.values() if each):
                 options[form] = True
             printed = io.StringIO()

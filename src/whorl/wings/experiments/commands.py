@@ -498,11 +498,10 @@ def _to_save(file: str, save: str) -> str:
 @click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip
-@click.option("--svg", metavar="FILE", help="Draw grade against cost.")
 @click.option("--csv", "as_csv", is_flag=True, help="CSV with a row for each rule, or run.")
 @json_option
 @partial(located, drives=True)
-@output_option(csv="as_csv", json="as_json", svg="svg")
+@output_option(csv="as_csv", json="as_json")
 def what_if(project: Project, *, what: tuple[str, ...], **options: Any) -> int:
     """Compute the result of another stop rule, without new calls.
 
@@ -568,9 +567,6 @@ def _of_experiment(study: Study, rule: dict[str, Any], options: dict[str, Any]) 
     document = document_of(found, loop)
     if options["check"]:
         _check(study, loop, rule, variant, options["check"])
-    if options["svg"]:
-        write_file(options["svg"], words.sweep_svg(found), advice="name another FILE")
-        say(f"wrote {options['svg']}")
     if options["as_json"]:
         print_json(document)
     elif options["as_csv"]:

@@ -1,4 +1,4 @@
-"""Results of experiments, judges and other rules: for people, spreadsheets, CI and as pictures.
+"""Results of experiments, judges and other rules: for people, spreadsheets and CI.
 
 People see what they can act on; the JSON has everything.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.statistics import Estimate, JudgeReport
     from whorl.wings.experiments.what_if.evaluate import Answer
     from whorl.wings.experiments.what_if.query import WhatIf
-    from whorl.wings.experiments.what_if.sweep import RuleResult, Sweep
+    from whorl.wings.experiments.what_if.sweep import Sweep
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED = 12
@@ -448,51 +448,3 @@ def progress_line(progress: Progress, elapsed_s: float) -> str:
             left_s = elapsed_s / made * (progress.trials - progress.done)
             words += f", ~{seconds(left_s)} left"
     return words
-
-
-# The picture of a sweep as SVG.
-
-_WIDTH, _HEIGHT, _EDGE = 420, 260, 46
-
-
-def sweep_svg(sweep: Sweep) -> str:
-    """Returns a picture of grade against cost: all rules, the frontier, yours and the best one."""
-    rules = [rule for rule in sweep.rules if math.isfinite(rule.cost_usd)]
-    costs, grades = [rule.cost_usd for rule in rules] or [0.0], [rule.grade for rule in rules]
-    cheap, dear = min(costs), max(costs)
-    low = max(0.0, min(grades, default=0.0) - 0.05)
-    high = min(1.0, max(grades, default=1.0) + 0.05)
-
-    def place(cost: float, grade: float) -> tuple[float, float]:
-        x = _EDGE + (_WIDTH - _EDGE - 24) * (cost - cheap) / ((dear - cheap) or 1)
-        y = _HEIGHT - _EDGE - (_HEIGHT - _EDGE - 36) * (grade - low) / ((high - low) or 1)
-        return round(x, 1), round(y, 1)
-
-    def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
-        return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
-
-    def dot(rule: RuleResult, color: str, size: int) -> str:
-        x, y = place(rule.cost_usd, rule.grade)
-        title = f"<title>{escape(rule.words)}</title>"
-        return f'<circle cx="{x}" cy="{y}" r="{size}" fill="{color}">{title}</circle>'
-
-    axes = f'<path d="M{_EDGE} 24V{_HEIGHT - _EDGE}H{_WIDTH - 12}" fill="none" stroke="#9ca3af"/>'
-    title = "grade against cost" if rules else "the cost is not known"
-    parts = [axes, text(_EDGE, 16, title, "start")]
-    for step in range(5):
-        grade = low + (high - low) * step / 4
-        parts.append(text(_EDGE - 6, place(cheap, grade)[1] + 4, f"{grade:.2f}", "end"))
-    for cost in (cheap, dear) if rules else ():
-        parts.append(text(place(cost, low)[0], _HEIGHT - _EDGE + 16, dollars(cost)))
-    parts += [dot(rule, "#d1d5db", 2) for rule in rules]
-    best = [sweep.rules[index] for index in sweep.frontier]
-    line = " ".join("{},{}".format(*place(rule.cost_usd, rule.grade)) for rule in best)
-    parts.append(f'<polyline points="{line}" fill="none" stroke="#2563eb" stroke-width="2"/>')
-    for one, word, color in ((sweep.own, "yours", "#dc2626"), (sweep.recommended, "★", "#059669")):
-        if one in rules and one is not None:
-            x, y = place(one.cost_usd, one.grade)
-            parts += [dot(one, color, 5), text(x, y - 9, word)]
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
-    name = escape(f"loop {sweep.loop}: what other rules would have done")
-    style = 'font-family="sans-serif" font-size="11" fill="#6b7280"'
-    return f"{head} {style}><title>{name}</title>{''.join(parts)}</svg>\n"
