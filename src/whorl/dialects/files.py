@@ -227,13 +227,9 @@ class Sections:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was adopted from another program: workflow files by name, and notes about them.
-
-    `lines` are offered for whorl.toml: they name variables, and hold no key.
-    """
+    """What was adopted from another program: workflow files by name, and notes about them."""
 
     files: Mapping[str, str]
-    lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 SECRET = "secret-1234567"
 TABLES = """
 CREATE TABLE _meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE mcp_servers (id TEXT, name TEXT, command TEXT, args TEXT, env TEXT, enabled INTEGER);
 CREATE TABLE triggers (id TEXT, workflow_id TEXT, trigger_type TEXT, enabled INTEGER);
 CREATE TABLE workflows (id TEXT PRIMARY KEY, name TEXT, description TEXT, graph_json TEXT,
     is_archived INTEGER NOT NULL DEFAULT 0, updated_at TEXT);
@@ -48,16 +46,6 @@ CALLER: dict[str, Any] = {
 def database(path: Path, **changes: Any) -> Path:
     rows: dict[str, list[tuple[Any, ...]]] = {
         "_meta": [("schema_version", "8")],
-        "settings": [
-            ("provider.local.base_url", '"http://127.0.0.1:9000/v1"'),
-            ("provider.local.model_name", '"m"'),
-            ("provider.local.api_key", json.dumps(SECRET)),
-            ("default.provider", '"local"'),
-        ],
-        "mcp_servers": [
-            ("s1", "files", "python3", '["a b.py"]', '{"ROOT": "docs", "API_TOKEN": "hush"}', 1),
-            ("s2", "off", "never", "[]", "{}", 0),
-        ],
         "triggers": [("t1", "id-1", "cron", 1), ("t2", "id-2", "webhook", 0)],
         "workflows": [
             ("id-1", "Polish a text", "Three rounds", json.dumps(POLISH), 0, "2026-02-02"),
@@ -92,28 +80,6 @@ def test_workflows_are_files_that_name_each_other(tmp_path: Path) -> None:
         "the cron trigger of 'Polish a text' is not imported",
     )
     assert "old.json" in take_over(tmp_path / "data.db", archived=True).files
-
-
-def test_lines_for_the_configuration_hold_no_key(tmp_path: Path) -> None:
-    taken = take_over(database(tmp_path / "data.db"))
-
-    assert taken.lines == (
-        "[defaults]",
-        'provider = "local"',
-        "[providers.local]",
-        'kind = "openai"',
-        'base_url = "http://127.0.0.1:9000/v1"',
-        'model = "m"',
-        'api_key = "env:LOCAL_API_KEY"  # set LOCAL_API_KEY: keys are not copied',
-        "[mcp.files]",
-        'command = ["python3", "a b.py"]',
-        'env = {ROOT = "docs", API_TOKEN = "env:API_TOKEN"}',
-        "[allow]",
-        'commands = ["python3"]',
-    )
-    told = "\n".join([*taken.lines, *taken.notes, *taken.files.values()])
-    assert SECRET not in told
-    assert "hush" not in told
 
 
 def test_passwords_in_nodes_are_left_out_and_named(tmp_path: Path) -> None:
@@ -257,18 +223,18 @@ def test_nothing_is_written_outside_of_the_folder(
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ("ALTER TABLE settings RENAME TO s; CREATE TABLE settings (key TEXT, "
+        ("ALTER TABLE triggers RENAME TO s; CREATE TABLE triggers (id TEXT, "
          "value TEXT GENERATED ALWAYS AS (hex(zeroblob(9000000))) VIRTUAL); "
          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
-         "INSERT INTO settings SELECT i FROM n", ""),
-        ("ALTER TABLE settings RENAME TO s; CREATE VIEW settings AS SELECT * FROM s", ""),
+         "INSERT INTO triggers SELECT i FROM n", ""),
+        ("ALTER TABLE triggers RENAME TO s; CREATE VIEW triggers AS SELECT * FROM s", ""),
         ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
-         "INSERT INTO settings SELECT i, printf('%.7000c', 'x') FROM n",
+         "INSERT INTO triggers SELECT i, printf('%.7000c', 'x'), '', 0 FROM n",
          "more than 50,000,000 bytes"),
         ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001) "
-         "INSERT INTO settings SELECT i, '' FROM n", "or 10,000 settings"),
-        ("INSERT INTO settings VALUES('k', hex(zeroblob(11000000)))", "too big"),
-        ("INSERT INTO settings VALUES('k', CAST(x'ff' AS TEXT))", "cannot be read"),
+         "INSERT INTO triggers SELECT i, '', '', 0 FROM n", "or 10,000 triggers"),
+        ("INSERT INTO triggers VALUES('k', hex(zeroblob(11000000)), '', 0)", "too big"),
+        ("INSERT INTO triggers VALUES('k', CAST(x'ff' AS TEXT), '', 0)", "cannot be read"),
     ],
 )  # fmt: skip
 def test_a_database_is_read_within_limits(tmp_path: Path, change: str, why: str) -> None:
@@ -278,7 +244,7 @@ def test_a_database_is_read_within_limits(tmp_path: Path, change: str, why: str)
     connection.close()
 
     if not why:
-        assert not [line for line in take_over(path).lines if line == "[defaults]"]
+        assert not [note for note in take_over(path).notes if "trigger" in note]
         return
     with pytest.raises(UsageError, match=why) as caught:
         take_over(path)

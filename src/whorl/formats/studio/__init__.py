@@ -2,7 +2,7 @@
 
 from whorl.plugins import Database, Wing
 
-_TABLES = ("_meta", "workflows", "settings", "mcp_servers", "triggers")
+_TABLES = ("_meta", "workflows", "triggers")
 WING = Wing(
     rank=3,
     readers={"studio": "whorl.formats.studio.reader:StudioReader"},

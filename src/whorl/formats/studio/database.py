@@ -1,4 +1,4 @@
-"""Converts workflows from the rows of AI Studio's database, and the configuration they need."""
+"""Converts workflows from the rows of AI Studio's database."""
 
 from __future__ import annotations
 
@@ -14,20 +14,14 @@ from whorl.source import plain
 from whorl.source.json import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 # The last version that is known.
 LAST = 8
-_SETTING = re.compile(r"provider\.(\w+)\.(\w+)")
-_SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
 # A field that holds a password or the like; `authTokenSettingsKey` only names one.
 _PASSWORD = re.compile(
     r"(?i)passw|passphrase|secret|(?:pass|token|authorization|(?<!settings)key)$"
 )
-# The protocols of their providers; those without an entry are known by their names.
-_KINDS = {"local": "openai", "azure_openai": "openai", "ollama": "ollama"}
-_ADDRESSES = {"local": "http://localhost:11434/v1", "ollama": "http://localhost:11434"}
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
@@ -52,11 +46,7 @@ def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
         if trigger.get("enabled") and str(trigger["workflow_id"]) in titles:
             kind, title = trigger.get("trigger_type"), titles[str(trigger["workflow_id"])]
             notes.append(f"the {kind} trigger of {title!r} is not imported")
-    settings = {
-        str(row["key"]): _json(row.get("value"), str, str(row.get("value") or ""))
-        for row in rows.get("settings", [])
-    }
-    return Taken(files, tuple(_lines(settings, rows.get("mcp_servers", []))), tuple(notes))
+    return Taken(files, tuple(notes))
 
 
 def _names(rows: list[Row]) -> dict[str, str]:
@@ -115,60 +105,3 @@ def _without_passwords(value: Any, node: str, file: str, notes: list[str]) -> An
         else:
             kept[name] = _without_passwords(part, node, file, notes)
     return kept
-
-
-def _lines(settings: dict[str, str], servers: list[Row]) -> Iterator[str]:
-    """Yields the lines for whorl.toml that the settings and the servers need."""
-    defaults = {n: settings.get(f"default.{n}") for n in ("provider", "model")}
-    if any(defaults.values()):
-        yield "[defaults]"
-        yield from (f"{name} = {_quoted(text)}" for name, text in defaults.items() if text)
-    providers: dict[str, dict[str, str]] = {}
-    for key, text in settings.items():
-        if (named := _SETTING.fullmatch(key)) and text:
-            providers.setdefault(named[1], {})[named[2]] = text
-    for name, fields in providers.items():
-        yield f"[providers.{_key(name)}]"
-        if name in _KINDS:
-            yield f"kind = {_quoted(_KINDS[name])}"
-            url = fields.get("base_url") or fields.get("endpoint") or _ADDRESSES.get(name, "")
-            yield f"base_url = {_quoted(url)}"
-        model = fields.get("model_name") or fields.get("deployment")
-        if model:
-            yield f"model = {_quoted(model)}"
-        if "api_key" in fields:
-            variable = f"{name.upper()}_API_KEY"
-            yield f"api_key = {_quoted(f'env:{variable}')}  # set {variable}: keys are not copied"
-    started = [row for row in servers if row.get("enabled") and row.get("command")]
-    for row in started:
-        command = [str(row["command"]), *map(str, _json(row.get("args"), list, []))]
-        yield f"[mcp.{_key(str(row['name']))}]"
-        yield f"command = [{', '.join(map(_quoted, command))}]"
-        env = _json(row.get("env"), dict, {})
-        pairs = (
-            f"{_key(name)} = {_quoted(f'env:{name}' if _SECRET.search(name) else str(text))}"
-            for name, text in env.items()
-        )
-        if env:
-            yield f"env = {{{', '.join(pairs)}}}"
-    if started:
-        programs = dict.fromkeys(str(row["command"]) for row in started)
-        yield "[allow]"
-        yield f"commands = [{', '.join(map(_quoted, programs))}]"
-
-
-def _json(value: object, kind: type[Any], usual: Any) -> Any:
-    """Returns a column that holds JSON of a kind, or `usual` for any other text."""
-    try:
-        parsed = json.loads(str(value))
-    except (ValueError, RecursionError):
-        return usual
-    return parsed if isinstance(parsed, kind) else usual
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _quoted(name)

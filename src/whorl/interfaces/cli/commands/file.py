@@ -282,8 +282,7 @@ def import_command(
     \b
       whorl file import ~/.ai-studio/data.db flows
 
-    The database is only read. What a workflow needs is printed as lines for whorl.toml, which
-    name the variables to set: no key is copied, and no password of a step.
+    The database is only read. No key is copied, and no password of a step.
     """
     from whorl.services.files.importing import take_over
 
@@ -300,10 +299,9 @@ def import_command(
         write_file(path, text, advice="name another FOLDER", makes_folder=True)
         say(*[] if as_json else [f"wrote {safe(path)}"])
     if as_json:
-        print_json({"files": [*paths], "config": [*taken.lines], "notes": [*taken.notes]})
-        return
-    say(*map(safe, taken.notes), *(["for whorl.toml:"] if taken.lines else []))
-    print_lines(taken.lines)
+        print_json({"files": [*paths], "notes": [*taken.notes]})
+    else:
+        say(*map(safe, taken.notes))
 
 
 @click.command()
