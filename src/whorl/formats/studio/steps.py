@@ -174,9 +174,6 @@ def read_llm(node: NodeReader) -> list[ir.Node]:
     else:
         # The incoming value at `prompt` wins over the text of the node.
         prompt = incoming["prompt"]
-        message = f"the prompt of {node.id!r} is not used: the handle 'prompt' gives another one"
-        advice = "connect the handle 'input' and write {{input}} where it belongs, or remove one"
-        node.context.warn("W023", message, written.span, label="not used", help=advice)
     if "context" in incoming:
         prompt = f'"Context:\\n" ~ {incoming["context"]} ~ "\\n\\nQuestion:\\n" ~ {prompt}'
     inputs: Inputs = {"prompt": expression(prompt), **_model(node)}
@@ -274,11 +271,6 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
         threshold = THRESHOLD if threshold is None else float(threshold)
         subject = expression(value_of(region.end))
         until = ir.Stable(subject, threshold, exceeds=True)
-        if threshold == 1:
-            message = f"{node.owner} never ends by 'stable_output': no similarity exceeds 1"
-            advice = "write a number below 1, such as 0.99"
-            span = node.span("stabilityThreshold")
-            node.context.warn("W023", message, span, label="is never exceeded", help=advice)
     elif region.start in scope.deciders:
         until = ir.BranchTaken(scope.helper(scope.deciders[region.start], "branch"), "done")
     words = (("iteration", "number"), ("index", "index"), ("total", "limit"))

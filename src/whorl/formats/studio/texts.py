@@ -201,17 +201,13 @@ class NodeReader(Fields):
 
     def _advice(self, content: str, *, stays: bool) -> str:
         scope, nodes = self.scope, self.scope.canvas.nodes
-        around = scope.regions.around.get(self.id)
         head = re.split(r"[.\[]", content, maxsplit=1)[0]
-        if head not in nodes or head == self.id:
-            counted = ("item", *_COUNTED) if around is not None else ()
-            names = [*counted, *nodes, *scope.inputs, *scope.variables, "input"]
-            names += () if stays else PIPES
-            return suggest(head.strip(), [name for name in names if name != self.id])
-        region = scope.regions.around.get(head)
-        if region is not None and not scope.regions.is_inside(self.id, region):
-            return f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
-        return f"connect {head!r} to {self.id!r}, directly or through other nodes"
+        if head in nodes and head != self.id:
+            return f"connect {head!r} to {self.id!r}, directly or through other nodes"
+        counted = ("item", *_COUNTED) if self.id in scope.regions.around else ()
+        names = [*counted, *nodes, *scope.inputs, *scope.variables, "input"]
+        names += () if stays else PIPES
+        return suggest(head.strip(), [name for name in names if name != self.id])
 
     def unknown_field(self, content: str) -> tuple[CanvasNode, str] | None:
         """Returns the node and the field of a reference, if nodes of that type lack the field."""
