@@ -191,9 +191,9 @@ SCORED = """
 @pytest.mark.parametrize(
     ("strategy", "code", "told", "at"),
     [
-        ('{type: json, json_path: "$"}', "W007", "does not name a value", "$"),
-        ('{type: json, json_path: "$.*"}', "W007", "is not a path", ".*"),
-        ('{type: json, json_path: "$.a[x]"}', "W007", "is not a path", "[x]"),
+        ('{type: json, json_path: "$"}', "W007", "is not a path", '"$"'),
+        ('{type: json, json_path: "$.*"}', "W007", "is not a path", '"$.*"'),
+        ('{type: json, json_path: "$.a[x]"}', "W007", "is not a path", '"$.a[x]"'),
         ("{type: pattern, json_path: a}", "W004", "no field 'json_path'", "json_path:"),
         ("{type: json, path: a, key: b}", "W012", "means the same as 'path'", "key:"),
         ("{type: pattern}", "W006", "no 'patterns'", "{type: pattern}"),

@@ -427,26 +427,17 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strat
 
 
 def _read_path(context: FileContext, written: Value) -> list[Json]:
-    """Returns the steps to a score; reports an invalid path at the place of its mistake."""
-    if not isinstance(written, Scalar) or not isinstance(written.value, str):
-        advice = "write a path such as $.eval.score"
-        context.report("W007", "the place of a score must be a text", written.span, help=advice)
+    """Returns the steps to a score; reports an invalid path."""
+    text = written.text if isinstance(written, Scalar) and isinstance(written.value, str) else ""
+    path = text.removeprefix("$")
+    steps = list(_STEP.finditer(path))
+    if not steps or "".join(step[0] for step in steps) != path:
+        message = f"{text[:60]!r} is not a path to a value"
+        context.report("W007", message, written.span, label="here", help=_PATH_HELP)
         return []
-    text, at = written.text, 1 if written.text.startswith("$") else 0
-    steps: list[Json] = []
-    while at < len(text):
-        step = _STEP.match(text, at)
-        if step is None or (at > 0 and text[at] not in ".["):
-            message = f"{text[:60]!r} is not a path to a value"
-            context.report("W007", message, written.locate(at), label="here", help=_PATH_HELP)
-            return []
-        index, name = step["index"], step["name"] or step["single"] or step["double"]
-        steps.append(name if index is None else int(index))
-        at = step.end()
-    if not steps:
-        message = f"{text[:60]!r} does not name a value"
-        context.report("W007", message, written.locate(0), label="here", help=_PATH_HELP)
-    return steps
+    return [
+        step["name"] or step["single"] or step["double"] or int(step["index"]) for step in steps
+    ]
 
 
 def read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool) -> list[Json]:

@@ -1,8 +1,7 @@
-"""Reads a file of agents into the IR, and checks the agents and members that its templates read."""
+"""Reads a file of agents into the IR, and checks the agents that its templates read."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -12,12 +11,11 @@ from whorl.formats.orka import agents
 from whorl.formats.orka.agents import FileContext, texts_within
 from whorl.formats.orka.flow import read_block
 from whorl.formats.orka.loops import flow_constant
-from whorl.formats.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
+from whorl.formats.orka.outputs import FLOW, OUTPUTS, PAST
 from whorl.formats.orka.tasks import computed, literal
 from whorl.ir.checks import check
-from whorl.ir.checks.expressions import joined_path, member_advice
-from whorl.ir.checks.scopes import PLAIN, Shape, Use, lacks, part_of, shape_of_schema, uses_in
-from whorl.ir.walk import names_given, walk
+from whorl.ir.checks.scopes import Use, uses_in
+from whorl.ir.walk import walk
 from whorl.language import LanguageError, NameUse
 from whorl.source import Document, Mapping, Scalar
 
@@ -28,6 +26,8 @@ MAIN_OUTPUT = "response"
 # The functions by which templates read the history of the run.
 _ASKS_BACK = "get_execution_artifacts"
 _METHODS = ("get", "items", "keys", "values")
+# The members of a loop's result.
+_FIGURES = words("response result output loops_completed final_score threshold_met past_loops")
 # Members that results have in the public system: here they are empty, but spelt correctly.
 _ELSEWHERE = words(
     "input status confidence internal_reasoning formatted_prompt _metrics insights improvements "
@@ -124,7 +124,7 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
                     message += "it as an input"
                     context.warn("W005", message, span, label="unknown name", help=advice)
             else:
-                _check_members(context, use, name, agent)
+                _check_member(context, use, name, agent)
 
 
 def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
@@ -159,58 +159,17 @@ def _report_agent(context: FileContext, use: Use, name: NameUse, agent: str, run
     report("W005", message, _span(context, use, offset, agent), label="empty", help=advice)
 
 
-def _check_members(context: FileContext, use: Use, name: NameUse, agent: str) -> None:
-    """Follows a path into a result as far as its members are known."""
-    keys = list(name.path[1:] if name.name == OUTPUTS else name.path)
-    holder = agent or (PAST if name.path[:1] == (PAST,) else name.name)
-    is_function = _is_function(use, name)
-    if is_function:
-        keys = [*str(name.path[0]).split(".")[1:]] if agent else []
-    node = use.view.origin(holder)
-    shape = _shape_of_records(node) if holder == PAST else _shape_of(node)
-    offset = use.expression.source.find(holder, name.offset) + len(holder)
-    for key in keys:
-        if shape is None or key in _METHODS:
-            return
-        inner = part_of(shape, "result") if is_function else None
-        if inner is not None:
-            # Functions read 'loop.agent': its agents are beside its other members.
-            shape = replace(shape, fields={**shape.fields, **inner.fields})
-        offset = max(use.expression.source.find(str(key), offset), name.offset)
-        # A result without a member of one of these names is used itself.
-        if lacks(shape, key) and key not in WORDS:
-            message = f"{holder[:60]!r} has no {str(key)[:60]!r}, so this is empty"
-            advice = member_advice(shape, holder, str(key))
-            span = _span(context, use, offset, str(key))
-            is_warning = key in _ELSEWHERE or _is_provided(use, name)
-            report = context.warn if is_warning else context.report
-            report("W005", message, span, label="empty", help=advice)
-            return
-        if not lacks(shape, key):
-            shape, holder = part_of(shape, key), joined_path(holder, key)
-
-
-def _shape_of(node: ir.Node | None) -> Shape | None:
-    """Returns the shape of a node's result in templates; None if it may be any."""
-    if isinstance(node, ir.Loop):
-        # The figures of a loop stand beside its agents in `result`, too.
-        plain = ("loops_completed", "final_score", "threshold_met")
-        figures: dict[str, Shape | None] = {**dict.fromkeys(plain, PLAIN)}
-        figures["past_loops"] = _shape_of_records(node)
-        results = {name: _shape_of(inner) for name, inner in names_given(node.body)}
-        whole = {"response": None, "result": Shape("object", figures | results)}
-        return Shape("object", figures | whole)
-    if isinstance(node, ir.Task) and node.returns is not None and node.shape is None:
-        shape = shape_of_schema(node.returns)
-        # A text in a field of an answer may be JSON, whose members can be read.
-        return shape and replace(shape, fields=dict.fromkeys(shape.fields))
-    return None
-
-
-def _shape_of_records(loop: ir.Node | None) -> Shape | None:
-    """Returns the shape of past iterations' records; earlier runs may have another version."""
-    if not isinstance(loop, ir.Loop) or loop.memory is None or loop.memory.across_runs:
-        return None
-    names = (str(name) for name, _ in loop.memory.record.entries)
-    fields: dict[str, Shape | None] = {name: None for name in names if not name.startswith("$")}
-    return Shape("list", items=Shape("object", fields))
+def _check_member(context: FileContext, use: Use, name: NameUse, agent: str) -> None:
+    """Reports a member that the result of a loop does not have."""
+    path, holder = name.path[1:] if agent else name.path, agent or name.name
+    key = path[0] if path and isinstance(path[0], str) else ""
+    is_loop = isinstance(use.view.origin(holder), ir.Loop)
+    if not is_loop or _is_function(use, name) or key in ("", *_FIGURES, *_METHODS):
+        return
+    after = use.expression.source.find(holder, name.offset) + len(holder)
+    span = _span(context, use, max(use.expression.source.find(key, after), name.offset), key)
+    message = f"{holder[:60]!r} has no {key[:60]!r}, so this is empty"
+    advice = did_you_mean(key, _FIGURES) or f"members: {', '.join(_FIGURES)}"
+    is_warning = key in _ELSEWHERE or _is_provided(use, name)
+    report = context.warn if is_warning else context.report
+    report("W005", message, span, label="empty", help=advice)
