@@ -195,7 +195,6 @@ SCORED = """
         ('{type: json, json_path: "$.*"}', "W007", "is not a path", '"$.*"'),
         ('{type: json, json_path: "$.a[x]"}', "W007", "is not a path", '"$.a[x]"'),
         ("{type: pattern, json_path: a}", "W004", "no field 'json_path'", "json_path:"),
-        ("{type: json, path: a, key: b}", "W012", "means the same as 'path'", "key:"),
         ("{type: pattern}", "W006", "no 'patterns'", "{type: pattern}"),
         ("{type: agent_key, key: a}", "W006", "which agents", "{type: agent_key"),
         ("{type: direct_key, agent: writre}", "W005", "no agent 'writre'", "writre"),

@@ -51,15 +51,13 @@ def text(payload: Fields, *names: str, default: str = "") -> str:
     return default
 
 
-def number(payload: Fields, *names: str, default: float) -> tuple[float, str]:
-    """Returns the first of these fields that exists, from 0 to 1, and a warning if it is bad."""
-    name = next((name for name in names if payload.get(name) not in (None, "")), "")
-    value = payload.get(name, default)
+def number(payload: Fields, *names: str, default: float) -> float:
+    """Returns the first of these fields that exists, from 0 to 1; the default if it is bad."""
+    value = next((payload[name] for name in names if payload.get(name) not in (None, "")), default)
     with suppress(TypeError, ValueError):
         if math.isfinite(found := float(cast("str", value))):
-            return min(1.0, max(0.0, found)), ""
-    problem = f"{name!r} is {to_text(value)[:60]!r}, which is not a number"
-    return default, f"{problem}, so {default} is used"
+            return min(1.0, max(0.0, found))
+    return default
 
 
 def flag(payload: Fields, name: str) -> bool:
@@ -212,34 +210,34 @@ def learn(records: list[Json], given: Fields, now: float) -> Amendment:
     if not steps:
         why = "there is nothing to learn: the answer has no steps and names no actions"
         return Amendment(answer(why))
-    quality, warning = number(payload, "confidence", default=0.5)
+    quality = number(payload, "confidence", default=0.5)
     task, found = _task(payload, response)
     sure = min(0.7, 0.5 + 0.2 * quality)
     new = _skill(payload, "procedural", steps, found, task=task, about=response, confidence=sure)
     kind = [*texts_in(found["patterns"])[:1], *texts_in(found["structures"])[:1]]
     usual = f"procedural:{new['domain']}:{'-'.join(kind) or 'steps'}"
-    return _kept(records, given, new, now, warning, usual=usual)
+    return _kept(records, given, new, now, usual=usual)
 
 
 def learn_recipe(records: list[Json], given: Fields, now: float) -> Amendment:
     """Keeps which agents did a task, and how they were combined."""
     payload = payload_of(given.get("payload"))
     pattern = text(payload, "pattern", "strategy", default="sequential")
-    quality, warning = number(payload, "quality", "confidence", default=0.7)
+    quality = number(payload, "quality", "confidence", default=0.7)
     agents = listed(payload.get("agents"))
     new = _run_by(payload, agents, "execution_recipe", min(0.7, 0.5 + 0.2 * quality))
     usual = f"recipe:{new['domain']}:{pattern}-{'+'.join(agents[:3])}"
-    return _kept(records, given, new, now, warning, usual=usual, same="steps")
+    return _kept(records, given, new, now, usual=usual, same="steps")
 
 
 def learn_path(records: list[Json], given: Fields, now: float) -> Amendment:
     """Keeps a path of agents that a scout has chosen."""
     payload = payload_of(given.get("payload"))
     agents = listed(payload.get("path_nodes") or payload.get("path"), "→")
-    score, warning = number(payload, "score", "confidence", default=0.5)
+    score = number(payload, "score", "confidence", default=0.5)
     new = _run_by(payload, agents, "graph_path", min(0.8, score))
     usual = f"path:{new['domain']}:{'→'.join(agents[:4])}"
-    return _kept(records, given, new, now, warning, usual=usual, same="steps")
+    return _kept(records, given, new, now, usual=usual, same="steps")
 
 
 def _run_by(payload: Fields, agents: list[str], kind: str, confidence: float) -> Fields:
@@ -265,7 +263,7 @@ def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
     tags = [*texts_in(new["tags"]), "anti-pattern", severity or "warning"]
     new |= {"success_rate": 0.0, "anti_signals": [why], "tags": [*dict.fromkeys(tags)]}
     slug = re.sub(r"[^a-z0-9]+", "-", failed.lower()).strip("-")[:40]
-    return _kept(records, given, new, now, "", usual=f"anti:{new['domain']}:{slug}", same="name")
+    return _kept(records, given, new, now, usual=f"anti:{new['domain']}:{slug}", same="name")
 
 
 def _task(payload: Fields, response: str) -> tuple[str, Fields]:
@@ -315,14 +313,7 @@ def _cut(action: str) -> str:
 
 
 def _kept(
-    records: list[Json],
-    given: Fields,
-    new: Fields,
-    now: float,
-    warning: str,
-    *,
-    usual: str,
-    same: str = "",
+    records: list[Json], given: Fields, new: Fields, now: float, *, usual: str, same: str = ""
 ) -> Amendment:
     """Returns a new skill, or the known skill of its kind that it uses again.
 
@@ -350,7 +341,7 @@ def _kept(
         why = f"it is new: {' → '.join(texts_in(skill['steps']))}"
     response = f"Learned {skill['name']}: {why}"
     value = answer(response, skill["confidence"], why, **facts(skill))
-    return Amendment(value, skill, gone, warning)
+    return Amendment(value, skill, gone)
 
 
 # Skills: found again by what a task is like, and told how they did.
@@ -417,7 +408,7 @@ def find_skill(records: list[Json], given: Fields, now: float) -> Amendment:
         for skill, scores in best
     ]
     if not best:
-        least = number(payload, "min_score", default=0.5)[0]
+        least = number(payload, "min_score", default=0.5)
         why = f"none of {len(kept)} skills fits this task with a score of at least {least:g}"
         return Amendment(answer(why, all_candidates=[]), None, gone)
     skill, scores = best[0]
@@ -438,7 +429,7 @@ def best_of(
     rated: Iterable[tuple[Fields, Fields]], payload: Fields, *, top_k: int, min_score: float
 ) -> list[tuple[Fields, Fields]]:
     """Returns the records with the highest scores, with limits on their count and score."""
-    least = number(payload, "min_score", default=min_score)[0]
+    least = number(payload, "min_score", default=min_score)
     good = [row for row in rated if number_in(row[1]["combined_score"]) >= least]
     good.sort(key=lambda row: -number_in(row[1]["combined_score"]))
     return good[: count(payload, "top_k", top_k, 100)]
@@ -535,7 +526,7 @@ _LINES = (
 def record_episode(records: list[Json], given: Fields, now: float) -> Amendment:
     """Keeps an episode: the newest ones of each domain, and the newest failures of all."""
     payload = payload_of(given.get("payload"))
-    quality, warning = number(payload, "quality", default=0.5)
+    quality = number(payload, "quality", default=0.5)
     success = flag(payload, "success")
     domain = text(payload, "domain", default="general")
     episode: Fields = {
@@ -564,7 +555,7 @@ def record_episode(records: list[Json], given: Fields, now: float) -> Amendment:
     beside = [e for e in episodes if e["success"] and e["domain"] == domain]
     gone = beside[: max(0, len(beside) - PER_DOMAIN_MAX + 1)]
     gone += failures[: max(0, len(failures) - FAILURES_MAX + 1)]
-    return Amendment(value, episode, frozenset(str(old["id"]) for old in gone), warning)
+    return Amendment(value, episode, frozenset(str(old["id"]) for old in gone))
 
 
 def _episodes(records: list[Json]) -> list[Fields]:

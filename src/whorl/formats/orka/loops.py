@@ -411,13 +411,8 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strat
             advice = r"add patterns: ['SCORE:\s*([0-9.]+)']"
             context.report("W006", "a score strategy has no 'patterns'", item.span, help=advice)
         strategy["patterns"] = read_patterns(context, patterns, is_score=True)
-    elif entries := list(filter(None, map(item.entry, _PATHS))):
-        strategy["path"] = _read_path(context, entries[0].value)
-        for entry in entries[1:]:
-            message = (
-                f"{entry.name!r} means the same as {entries[0].name!r}, which is there already"
-            )
-            context.report("W012", message, entry.key.span, help=f"remove {entry.name!r}")
+    elif path := next(filter(None, map(item.get, _PATHS)), None):
+        strategy["path"] = _read_path(context, path)
     if agents := [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]:
         strategy["agents"] = [*inner.named(agents)]
     elif kind == "agent_key":
