@@ -323,8 +323,7 @@ def settings_page() -> str:
     """Every key of `whorl.toml`, from the rows that it is read and checked by."""
     lines = ["# Settings\n\n", NOTICE]
     lines.append("Every key of `whorl.toml`. [Configuration](configuration.md) explains them.\n")
-    lines.append("NAME is a name that you choose. `whorl file schema --config` prints the JSON ")
-    lines.append("Schema.\n")
+    lines.append("NAME is a name that you choose.\n")
     section = ""
     for keys, kind, words in rows():
         table = ".".join(keys[:-1])

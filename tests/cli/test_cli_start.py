@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +14,13 @@ import yaml
 from command_line import CONFIG
 from jsonschema import Draft202012Validator
 
-from whorl.providers.settings.tables import settings_schema
 from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:
     from command_line import Whorl
 
 ROOT = Path(__file__).parents[2]
-_LINE = re.compile(r"#(?::schema | yaml-language-server: \$schema=)(\S+)\n")
+_LINE = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
 
 
 @pytest.fixture
@@ -55,8 +53,6 @@ def test_init_makes_a_folder_in_which_everything_works(empty: Path, whorl: Whorl
         Draft202012Validator(schema_of(empty / name)).validate(
             yaml.safe_load((empty / name).read_text())
         )
-    config = (empty / "whorl.toml").read_text()
-    Draft202012Validator(schema_of(empty / "whorl.toml")).validate(tomllib.loads(config))
     assert "error" not in whorl("project", "trust", "--json").json
 
 
@@ -110,16 +106,6 @@ def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -
     Draft202012Validator(schema_of(made)).validate(yaml.safe_load(made.read_text()))
     assert whorl("validate", "flows/code-review.yaml").code == 0
     inside.says("next: whorl run flows/code-review.yaml ")
-
-
-def test_the_schema_takes_the_documented_configuration_and_no_other() -> None:
-    page = (ROOT / "docs/reference/configuration.md").read_text()
-    example = tomllib.loads(re.findall(r"^```toml\n(.*?)^```", page, re.S | re.M)[0])
-    validator = Draft202012Validator(settings_schema())
-
-    validator.validate(example)
-    for wrong in ({"alow": {}}, {"allow": {"comands": True}}, {"keys": {"a": {"ur": "x"}}}):
-        assert not validator.is_valid(wrong)
 
 
 ENDINGS = forms()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cloned import Clone
 
 OWN = "whorl: 1\nname: own\nsteps:\n  a: {value: 1}\n"
-SCHEMAS = [f".whorl/schemas/{name}.json" for name in ("workflow", "tests", "config")]
+SCHEMAS = [f".whorl/schemas/{name}.json" for name in ("workflow", "tests")]
 # What is at the place to which a link leads.
 FILE, FOLDER, NOTHING = "file", "folder", "nothing"
 INIT = [

@@ -16,15 +16,13 @@ from whorl.providers.redaction import Secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.language import Json
     from whorl.providers.settings import Headers
 
     Environment = Mapping[str, str]
 
 # The keys of whorl.toml: a row for each, with what it holds. By them it is read and checked.
 #
-# A name in capitals stands for names that the operator chooses. The JSON Schema for editors is made
-# of the same rows.
+# A name in capitals stands for names that the operator chooses.
 
 _ROWS = """
 defaults.provider        text      the provider, if a step names none
@@ -110,25 +108,6 @@ server.hooks_per_minute  whole     how many calls of one webhook it accepts
 workflows.folders        texts     where workflows are looked for that others call by name
 workflows.python         texts     workflows written in Python: module:name
 """
-_TEXT: dict[str, Json] = {"type": "string"}
-_TEXTS: Json = {"type": "array", "items": _TEXT}
-# All other kinds are texts.
-_KINDS: dict[str, dict[str, Json]] = {
-    "any": {},
-    "duration": {"type": ["string", "number"]},
-    "headers": {"type": "object", "additionalProperties": _TEXT},
-    # Plugins bring other kinds of providers.
-    "kind": {"type": "string", "examples": ["openai", "anthropic", "ollama", "local", "scripted"]},
-    "number": {"type": "number", "minimum": 0},
-    "pause": {"type": ["string", "number"]},
-    "permission": {"anyOf": [{"type": "boolean"}, _TEXTS]},
-    "runtime": {"enum": ["local", "temporal"]},
-    "texts": {"type": "array", "items": _TEXT},
-    "texts_by_name": {"type": "object", "additionalProperties": _TEXT},
-    "truth": {"type": "boolean"},
-    "url": {"type": "string"},
-    "whole": {"type": "integer", "minimum": 1},
-}
 
 
 @cache
@@ -145,32 +124,6 @@ def keys_of(table: str) -> dict[str, str]:
     depth = len(place)
     below = [(keys[depth:], kind) for keys, kind, _ in rows() if keys[:depth] == place]
     return {keys[0]: kind if len(keys) == 1 else "table" for keys, kind in below}
-
-
-def settings_schema() -> dict[str, Json]:
-    """Returns the schema of a whorl.toml, draft 2020-12."""
-    whole: dict[str, Any] = _table()
-    for keys, kind, doc in rows():
-        table = whole
-        for key in keys[:-1]:
-            table = _inner(table, key, _table)
-        _inner(table, keys[-1], dict).update({"description": doc, **_KINDS.get(kind, _TEXT)})
-    title = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": title, "title": "Whorl configuration", **whole}
-
-
-def _table() -> dict[str, Any]:
-    return {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-def _inner(table: dict[str, Any], key: str, make: Any) -> dict[str, Any]:
-    if key != "NAME":
-        inner: dict[str, Any] = table["properties"].setdefault(key, make())
-        return inner
-    if table["additionalProperties"] is False:
-        table["additionalProperties"] = make()
-    named: dict[str, Any] = table["additionalProperties"]
-    return named
 
 
 T = TypeVar("T")

@@ -401,7 +401,6 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
 @click.option(
     "--experiment", "kind", flag_value="experiment", help="The schema of experiment files."
 )
-@click.option("--config", "kind", flag_value="config", help="The schema of whorl.toml.")
 @output_option(json="")
 def schema(*, kind: str | None) -> None:
     """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.
@@ -409,7 +408,6 @@ def schema(*, kind: str | None) -> None:
     \b
       whorl file schema > whorl.schema.json
       whorl file schema --tests > whorl.test.schema.json
-      whorl file schema --config > whorl.toml.schema.json
     """
     from whorl.interfaces.cli.commands.start import schemas
 

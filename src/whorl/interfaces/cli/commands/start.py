@@ -56,7 +56,7 @@ def init(*, folder: str, allow_commands: bool) -> None:
     root = Path(folder).resolve()
     # What is there already is not written, wherever it is.
     absent = [name for name in (CONFIG_NAME, *_FIRST) if not (root / name).exists()]
-    kinds = ("workflow", "config", *_kinds().values())
+    kinds = ("workflow", *_kinds().values())
     made = {f"{_SCHEMAS}/{n}.json": schema for n, schema in schemas().items() if n in kinds}
     if (link := find_link(root, [*made, *absent, _IGNORED])) is not None:
         words = f"{str(link)!r} is a symbolic link, and would lead what is written elsewhere"
@@ -97,10 +97,9 @@ def _ignore_store(path: Path) -> None:
 def schemas() -> dict[str, Any]:
     """The schemas of all kinds of files, by name."""
     from whorl.dialects.native import native_schema
-    from whorl.providers.settings.tables import settings_schema
 
     others = {kind.name: load_reference(kind.schema) for wing in wings() for kind in wing.files}
-    return {"workflow": native_schema(), **others, "config": settings_schema()}
+    return {"workflow": native_schema(), **others}
 
 
 def _kinds() -> dict[str, str]:
@@ -110,13 +109,12 @@ def _kinds() -> dict[str, str]:
 
 def with_schema_line(text: str, path: Path) -> str:
     """Adds the line by which editors find the schema of a file, if `init` has written schemas."""
-    kind = {".toml": "config", **_kinds()}.get("".join(path.suffixes), "workflow")
-    for folder in path.resolve().parents if path.suffix in (".yaml", ".toml") else ():
+    kind = _kinds().get("".join(path.suffixes), "workflow")
+    for folder in path.resolve().parents if path.suffix == ".yaml" else ():
         schema = folder / _SCHEMAS / f"{kind}.json"
         if schema.is_file():
             place = Path(os.path.relpath(schema, path.resolve().parent)).as_posix()
-            mark = "#:schema " if kind == "config" else "# yaml-language-server: $schema="
-            return f"{mark}{place}\n{text}"
+            return f"# yaml-language-server: $schema={place}\n{text}"
     return text
 
 
