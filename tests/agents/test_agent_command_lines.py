@@ -50,12 +50,12 @@ TABLE: list[Row] = [
     ),
     (
         "claude-code",
-        {"system": "--bad", "max_turns": 4, "max_cost_usd": 1.5, "tools": ["Read", "Grep"]},
+        {"system": "--bad", "max_cost_usd": 1.5, "tools": ["Read", "Grep"]},
         {},
         "s",
         [
             *CLAUDE,
-            *("--resume", "s", "--append-system-prompt=--bad", "--max-turns", "4"),
+            *("--resume", "s", "--append-system-prompt=--bad"),
             *("--max-budget-usd", "1.500000", "--tools=Read,Grep"),
         ],
     ),
@@ -139,13 +139,12 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         {"model": "anthropic/--dangerously-skip-permissions"},
         *({"model": ["opus", "claude-code/--x"]}, {"tools": ["--bad"]}),
         *({"tools": ["Read,Bash(rm *)"]}, {"session": "--bad"}),
-        *({"max_turns": "--bad"}, {"max_turns": 0}),
         *({"max_cost_usd": -1}, {"system": "x" * 100_001}, {"prompt": ""}),
         *({"folder": "../.."}, {"folder": "/etc"}),
     ],
     "codex": [
         {"model": "openai/--dangerously-bypass-approvals-and-sandbox"},
-        *({"max_turns": 3}, {"tools": ["Read"]}),
+        {"tools": ["Read"]},
         {"model": ["a", "b"]},
     ],
     "gemini": [

@@ -82,7 +82,6 @@ class Invocation:
     folder: str = ""
     session: str = ""
     wants_session: bool = False
-    max_turns: int | None = None
     max_cost_usd: float | None = None
     tools: tuple[str, ...] = ()
     schema: Json = None
@@ -143,7 +142,7 @@ class AgentProgram:
     read: Callable[[AgentOutput, dict[str, Json]], str] | None = None
     package: str = ""
     provider: str = ""
-    lacks: tuple[str, ...] = ("max_turns", "max_cost_usd", "tools")
+    lacks: tuple[str, ...] = ("max_cost_usd", "tools")
     keeps_sessions: bool = True
 
     def check(self, invocation: Invocation) -> None:
@@ -206,8 +205,6 @@ def _claude_command(invocation: Invocation) -> tuple[list[str], str]:
     argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
     if invocation.system:
         argv.append(f"--append-system-prompt={invocation.system}")
-    if invocation.max_turns is not None:
-        argv += ["--max-turns", str(invocation.max_turns)]
     if invocation.max_cost_usd is not None:
         argv += ["--max-budget-usd", f"{invocation.max_cost_usd:.6f}"]
     if invocation.tools:
@@ -399,7 +396,7 @@ PROGRAMS: dict[str, AgentProgram] = {
             [invocation.settings.program, *invocation.settings.flags],
             invocation.stdin(system=True, schema=True),
         ),
-        lacks=("model", "max_turns", "max_cost_usd", "tools"),
+        lacks=("model", "max_cost_usd", "tools"),
         keeps_sessions=False,
     ),
 }
@@ -425,8 +422,8 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 
 class Agent(OwnTask):
-    """Inputs: agent, prompt, system, model, folder, max_turns, max_cost_usd, tools, session,
-    keep_session, whole.
+    """Inputs: agent, prompt, system, model, folder, max_cost_usd, tools, session, keep_session,
+    whole.
 
     The value is the agent's last words, or what `returns` describes; with `whole` it is an object
     `{text, value, session, model, exit_code}`. The detail holds `session`, which continues it.
@@ -521,7 +518,6 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
         folder=inputs.text("folder"),
         session=session,
         wants_session=inputs.flag("keep_session") or bool(session),
-        max_turns=inputs.count("max_turns"),
         max_cost_usd=_cost_limit(inputs),
         tools=_names(inputs, "tools", _TOOL),
         schema=request.returns,

@@ -115,19 +115,14 @@ class FileRights:
 
 
 def _permission(verb: str, path: Path, rights: FileRights) -> str:
-    """Returns the line that permits a file, or its folder if a pattern of it fits.
-
-    Patterns apply to the path after all links; those of a folder do not match hidden names.
-    """
+    """Returns the line that permits a file, by its path after all links."""
     parts = rights.parts(path)
     if rights.is_kept(parts):
         return "workflows can never open the store and the configuration"
     if not parts:
         return "name a file in the project"
-    exact = "/".join(map(escape, parts))
-    wider = [f"{escape(parts[0])}/**", f"{'/'.join(map(escape, parts[:-1]))}/**"]
-    globs = (glob for glob in wider if len(parts) > 1 and fits_glob(parts, glob))
-    return f"to permit it, write {permit_file(rights.allow, verb, next(globs, exact))}"
+    glob = "/".join(map(escape, parts))
+    return f"to permit it, write {permit_file(rights.allow, verb, glob)}"
 
 
 # The tasks `file_glob`, `file_read` and `file_write`.

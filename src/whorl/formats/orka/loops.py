@@ -411,8 +411,8 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strat
             advice = r"add patterns: ['SCORE:\s*([0-9.]+)']"
             context.report("W006", "a score strategy has no 'patterns'", item.span, help=advice)
         strategy["patterns"] = read_patterns(context, patterns, is_score=True)
-    elif path := next(filter(None, map(item.get, _PATHS)), None):
-        strategy["path"] = _read_path(context, path)
+    elif paths := [path for name in _PATHS if (path := item.get(name)) is not None]:
+        strategy["path"] = _read_path(context, paths[0])
     if agents := [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]:
         strategy["agents"] = [*inner.named(agents)]
     elif kind == "agent_key":

@@ -157,8 +157,6 @@ class Models:
         except ProviderError as error:
             if error.code == "P104" and error.detail.get("status") == 404:
                 error.code = "P127"
-            if error.code == "P127" and (near := _near_model(candidate)):
-                error.args = (f"{error}; {near}",)
             return error, self._usage_of_fault(candidate, conversation, error)
         fault = fault_in(answer, conversation, candidate.name)
         return fault or answer, Usage(1, read, written, cost)
@@ -253,16 +251,6 @@ class Prices:
             self._unlisted.add(candidate.name)
             return None
         return float(listed.total_price)
-
-
-def _near_model(candidate: Candidate) -> str:
-    """Returns the question that names the nearest listed model of the provider, or ""."""
-    if not (listing := _listing_of(candidate.provider)):
-        return ""
-    from genai_prices.data_snapshot import get_snapshot
-
-    provider = get_snapshot().find_provider(None, listing, None)
-    return did_you_mean(candidate.model, [model.id for model in provider.models])
 
 
 def _listing_of(provider: ProviderSettings) -> str:

@@ -130,20 +130,12 @@ _OF_LIMIT = re.compile(
     r"context (?:length|window|size)",
     re.IGNORECASE,
 )
-# What the types of errors inside of a reply with status 200 stand for.
-_STATUSES = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "insufficient_quota": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
+# What the words in errors inside of a reply with status 200 stand for; other errors are faults of
+# the server.
+_STATUSES = (
+    (429, re.compile("rate|quota")),
+    (400, re.compile("invalid|authentication|billing|permission|not_found|too_large")),
+)
 
 
 class HttpWire:
@@ -348,11 +340,10 @@ def _object_of(text: str, what: str) -> Body:
     if not error:
         return reply
     fields = error if isinstance(error, dict) else {"message": error}
-    code, kind = fields.get("code"), fields.get("type")
-    status = code if isinstance(code, int) and 400 <= code <= 599 else _STATUSES.get(str(kind), 0)
-    if not status:
-        words = f"{kind} {code}".lower()
-        status = 429 if "rate" in words else 400 if "invalid" in words else 500
+    code, words = fields.get("code"), f"{fields.get('type')} {fields.get('code')}".lower()
+    status = next((status for status, sign in _STATUSES if sign.search(words)), 500)
+    if isinstance(code, int) and 400 <= code <= 599:
+        status = code
     inner = json.dumps({"error": {"message": str(error)} | fields})
     raise client.status_fault(f"{what} (an error inside a reply)", status, {}, inner)
 
