@@ -241,7 +241,6 @@ class Graph:
 
     nodes: dict[str, GraphNode] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
-    ends: set[tuple[str, Handle]] = field(default_factory=set)
     span: Span | None = None
     # By node: the edges that end there.
     leading_to: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
@@ -257,7 +256,6 @@ class Graph:
     def add(self, edge: Edge) -> None:
         """Adds an edge: finds the loop that holds both ends, and the loops that the edge leaves."""
         self.edges.append(edge)
-        self.ends.add((edge.target, edge.into))
         self.leading_to[edge.target].append(edge)
         around = self.holders(edge.target)
         inner = dict(zip(around, (edge.target, *around), strict=False))
@@ -341,10 +339,6 @@ def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:
         handles = (scalar_of(item.get(name)) for name in ("sourceHandle", "targetHandle"))
         spans = (None if handle is None else handle.span for handle in handles)
         edge = Edge(*ends, out, into, span_of(item, "source"), *spans)
-        if into[0] != "output" and (edge.target, into) in graph.ends:
-            message = f"Multiple edges connected to input {into[1]!r} of {edge.target!r}"
-            advice = "the node will fail; keep one of them, or give the node an input for each"
-            context.warn("W012", message, edge.span, label="a second edge", help=advice)
         graph.add(edge)
 
 

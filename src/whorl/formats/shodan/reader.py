@@ -188,20 +188,11 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
 def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ...]:
     """Returns the inputs of the output nodes; without any, the outputs of the last nodes."""
     outputs: dict[str, ir.Value] = {}
-    unfed: list[PortSpec] = []
     ends = [node for node in level.members if node.type == "interface-output"]
     for node in ends:
         outputs |= {port.name: expression(level.arrived(node, port)) for port in node.inputs}
-        bare = (port for port in node.inputs if port.default is None and not level.gives_inputs)
-        unfed += [port for port in bare if not level.fed(node, port.name)]
     for port in read_ports(level.context, interface, "outputs", "interface") if ends else ():
-        if port.name not in outputs:
-            outputs[port.name] = ir.Constant(None)
-            unfed.append(port)
-    for port in unfed:
-        message = f"output {port.name[:60]!r} has no source and will be null"
-        advice = "connect an output of a node to it"
-        level.context.warn("W023", message, port.span, label="no source", help=advice)
+        outputs.setdefault(port.name, ir.Constant(None))
     # The nodes that nothing waits for; a trigger is no end.
     followed = {name for node in level.members for name in level.before(node.id)}
     others = [] if ends else [node for node in level.members if node.id not in followed]
