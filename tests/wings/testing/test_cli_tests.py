@@ -174,7 +174,7 @@ def test_a_run_becomes_a_test(project: Path, whorl: Whorl) -> None:
     (project / "polish.yaml").write_text(
         (project / "polish.yaml").read_text().replace("review.approved", "review.score > 2")
     )
-    assert "the 3 answers of the mock 'write' are used up" in whorl("test", "polish.yaml").out
+    assert "all answers of the mock 'write' (3) are used up" in whorl("test", "polish.yaml").out
 
 
 def test_decisions_judges_and_failures_are_saved(project: Path, whorl: Whorl) -> None:

@@ -106,7 +106,9 @@ def test_a_step_without_a_mock_calls_nobody_and_fails_the_test(place: Path) -> N
 
 def test_a_sequence_that_is_used_up_fails_the_test_unless_it_repeats(place: Path) -> None:
     mocks: dict[str, Any] = {"write": "x", "review": [NO, NO]}
-    with pytest.raises(testing.Failed, match=r"the 2 answers .* are used up at 'polish\[3\]/rev"):
+    with pytest.raises(
+        testing.Failed, match=r"all answers .* \(2\) are used up at 'polish\[3\]/rev"
+    ):
         testing.run(built(REVIEW), mocks=mocks)
     mocks["review"] = {"sequence": [NO], "then": "repeat"}
     outcome = testing.run(built(REVIEW), mocks=mocks)
@@ -305,4 +307,4 @@ def test_a_test_that_fails_shows_why_its_loops_ended(pytester: pytest.Pytester) 
 
     assert done.parseoutcomes() == {"failed": 2, "passed": 1}
     done.stdout.fnmatch_lines(["*why the loops ended*", "go stopped after 2 of 2 iterations*"])
-    done.stdout.fnmatch_lines(["*the only answer of the mock 'say' is used up*"])
+    done.stdout.fnmatch_lines(["*all answers of the mock 'say' (1) are used up*"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from copy import deepcopy
@@ -17,7 +16,7 @@ from whorl.interpreter.events import split_iteration
 from whorl.lazily import dataclass
 from whorl.providers.asking import judged_value
 from whorl.providers.functions import Tasks
-from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.json_values import NotJson, as_json, as_text
 from whorl.providers.registry import KINDS, Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
@@ -241,12 +240,8 @@ class _Performing:
 
 
 def _used_up(mock: Mock, address: str) -> Unanswered:
-    count = len(mock.answers)
-    answers = "the only answer" if count == 1 else f"the {count} answers"
-    return Unanswered(
-        f"{answers} of the mock {mock.key.text!r} {'is' if count == 1 else 'are'} used up at "
-        f"{address!r}; add one, or say what comes `then: repeat`"
-    )
+    why = f"all answers of the mock {mock.key.text!r} ({len(mock.answers)}) are used up at"
+    return Unanswered(f"{why} {address!r}; add one, or say what comes `then: repeat`")
 
 
 _MODELS = ("ask", "judge")
@@ -320,9 +315,8 @@ class UnmockedCalls:
 
 def _words(request: Request) -> str:
     inputs = request.inputs
-    about = {"http": inputs.get("url"), "use": inputs.get("task"), "run": inputs.get("argv")}
-    what = about.get(request.kind) or inputs.get("prompt") or inputs.get("question") or ""
-    text = what if isinstance(what, str) else json.dumps(what)
+    names = ("url", "task", "argv", "prompt", "question")
+    text = as_text(next(filter(None, map(inputs.get, names)), ""))
     shown = f" {text[:60]!r}" if text else ""
     return f"the step {request.address!r} ({request.kind}{shown})"
 
