@@ -98,15 +98,6 @@ def test_the_cap_is_sent_in_the_field_of_the_format(form: Format) -> None:
         assert LIMITS[form.kind](server.seen[0].json) == limit
 
 
-def test_the_field_may_be_named_by_the_operator() -> None:
-    answer, field = answering(OPENAI.plain("hello")), "max_completion_tokens"
-
-    _, server, _ = perform(OPENAI, answer, capped(700), max_tokens_field=field)
-
-    assert server.seen[0].json[field] == 700
-    assert "max_tokens" not in server.seen[0].json
-
-
 @every_format
 def test_an_answer_that_is_cut_at_the_cap_is_none(form: Format) -> None:
     field = {"ollama": "num_predict"}.get(form.kind, "max_tokens")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl.errors import UsageError
-from whorl.providers.settings.rights import _PARTERS, LIMIT_FIELDS, part_rights, shown_command
+from whorl.providers.settings.rights import _PARTERS, part_rights, shown_command
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.settings.tables import keys_of
 
@@ -22,7 +22,6 @@ PROVIDER_RIGHTS: dict[str, Any] = {
     "api_key": "env:ANOTHER",
     "headers": {"H": "v"},
     "keeps_max_tokens": True,
-    "max_tokens_field": "n",
     "replies": "replies.toml",
 }
 
@@ -62,11 +61,6 @@ def test_every_key_of_a_section_is_known_to_give_a_right_or_none(
     assert set(keys_of(section)) == {*harmless, *rights}
     assert left == {section: harmless}
     assert [right.kind for right in found] == [kinds.get(key, key) for key in rights]
-
-
-@pytest.mark.parametrize("field", LIMIT_FIELDS)
-def test_a_usual_name_for_the_limit_of_an_answer_is_none(field: str) -> None:
-    assert part_rights({"providers": {"openai": {"max_tokens_field": field}}})[1] == ()
 
 
 def test_a_bucket_of_a_cluster_is_named_with_its_keys() -> None:

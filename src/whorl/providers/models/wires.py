@@ -219,7 +219,7 @@ class HttpWire:
                 if left_out:
                     self._refused[model] = left_out
                     answer.detail["left_out"] = list(left_out)
-                return replace(answer, limit=_limit(candidate, body))
+                return replace(answer, limit=_limit(body))
 
     def _refused_field(self, body: Body, text: str) -> str | None:
         """Returns the field that a refusal names, if any: by 'streaming', but not by 'upstream'."""
@@ -319,10 +319,10 @@ class HttpWire:
             yield "\n".join(gathered)
 
 
-def _limit(candidate: Candidate, body: Body) -> Limit | None:
+def _limit(body: Body) -> Limit | None:
     # Ollama has it among its options.
     options = body | table_of(body.get("options"))
-    for field in (candidate.provider.max_tokens_field, *_LIMIT_FIELDS):
+    for field in _LIMIT_FIELDS:
         if isinstance(tokens := options.get(field), int):
             return Limit(field, tokens)
     return None
@@ -407,7 +407,7 @@ class OpenAIWire(HttpWire):
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         is_official = origin_of(provider.base_url) == OFFICIAL
         usual = self.new_limit if is_official else "max_tokens"
-        body |= _options(conversation, limit=provider.max_tokens_field or usual)
+        body |= _options(conversation, limit=usual)
         if conversation.tools:
             body["tools"] = _functions(conversation)
             if conversation.must_answer:

@@ -120,8 +120,8 @@ class ProviderSettings:
 
     `key_variable` is the variable that should have the key. `answer_tokens` is reserved for an
     answer without `max_tokens`. `structured` says whether to request answers by schema.
-    `max_tokens_field` is the server's name for the limit of an answer, and `keeps_max_tokens` says
-    that the server is known to keep to it. `threads` is for the embedded model.
+    `keeps_max_tokens` says that the server is known to keep to the limit of an answer. `threads` is
+    for the embedded model.
     """
 
     name: str
@@ -138,7 +138,6 @@ class ProviderSettings:
     headers: Headers = ()
     structured: bool = True
     stream: bool = True
-    max_tokens_field: str = ""
     keeps_max_tokens: bool = False
     threads: int | None = None
     rules: tuple[ReplyRule, ...] = ()

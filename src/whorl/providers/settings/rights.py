@@ -88,12 +88,6 @@ RightKind: TypeAlias = Literal[
 ]
 RIGHT_KINDS: tuple[RightKind, ...] = get_args(RightKind)
 Part: TypeAlias = "tuple[object, list[Right]]"
-# How servers call the limit of an answer. Under another name a number may mean anything, such as
-# how many answers are paid for.
-LIMIT_FIELDS = (
-    *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "num_predict"),
-    *("max_length", "n_predict", "max_tokens_to_sample"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +179,6 @@ def _provider(name: str, entry: object) -> list[Right]:
         rights.append(Right("addresses", text, hash_of_hidden(entry)))
     if isinstance(entry.get("replies"), str):
         rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
-    if (field := entry.get("max_tokens_field") or "") and field not in LIMIT_FIELDS:
-        rights.append(Right("prices", f"{name} is sent the limit of an answer as {field!r}"))
     if entry.get("keeps_max_tokens"):
         rights.append(Right("prices", f"{name} is trusted to keep the limits of answers"))
     return rights

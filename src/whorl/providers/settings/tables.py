@@ -33,7 +33,6 @@ providers.NAME.kind      kind      the format that it speaks
 providers.NAME.base_url  text      its address, if it is not the well-known one
 providers.NAME.model     text      the model that it is asked for by default
 providers.NAME.api_key   text      the key, or env:VARIABLE
-providers.NAME.max_tokens_field  text  the name of its field for the limit of an answer
 providers.NAME.max_concurrent  whole  how many calls may run at the same time
 providers.NAME.requests_per_minute  whole  how many calls it accepts
 providers.NAME.tokens_per_minute  whole  how many tokens it accepts
