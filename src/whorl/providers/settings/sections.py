@@ -262,11 +262,6 @@ def _check_values(table: Table, temporal: TemporalSettings) -> None:
         refuse(f"{table.place} values must be {wanted}, not {temporal.values!r:.80}")
     if bool(temporal.s3_key) != bool(temporal.s3_secret):
         refuse(f"{table.place} s3_key and s3_secret go together")
-    given = [name for name in table.values if name.startswith("s3_")]
-    if given and not is_bucket:
-        refuse(f'{table.place} {given[0]} is for a bucket: set values = "s3://BUCKET/PREFIX"')
-    if temporal.s3_endpoint and not temporal.s3_endpoint.startswith(("http://", "https://")):
-        refuse(f"{table.place} s3_endpoint must begin with https:// or http://")
 
 
 def names_cluster(table: Mapping[str, object]) -> bool:

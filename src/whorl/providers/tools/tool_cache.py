@@ -44,8 +44,6 @@ class KnownTools:
     def __init__(self, path: Path, secrets: tuple[Secret, ...]) -> None:
         self._path = path
         self._secrets = secrets
-        self._stamp: tuple[int, int] | None = None
-        self._tools: dict[str, dict[str, Any]] = {}
 
     def changed(
         self, server: str, tools: Iterable[ToolOffer], *, are_named: bool = False
@@ -96,16 +94,6 @@ class KnownTools:
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
-            about = self._path.stat()
-        except FileNotFoundError:
-            return {}
-        stamp = (about.st_mtime_ns, about.st_ino)
-        if stamp != self._stamp:
-            self._tools, self._stamp = self._load(), stamp
-        return self._tools
-
-    def _load(self) -> dict[str, dict[str, Any]]:
-        try:
             content = json.loads(self._path.read_text("utf-8"))
             tools: dict[str, dict[str, Any]] = content["tools"]
             if content["format"] == _FORMAT and all(_KNOWN in entry for entry in tools.values()):
@@ -126,7 +114,7 @@ class KnownTools:
         lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            tools = self._load()
+            tools = self._read()
             yield tools
             made = self._path.with_name(f".{self._path.name}.{os.getpid()}")
             content = {"format": _FORMAT, "tools": tools}
