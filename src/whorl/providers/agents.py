@@ -18,39 +18,12 @@ from uuid import uuid4
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
 from whorl.lazily import dataclass
-from whorl.providers.json_values import (
-    NotJson,
-    as_json,
-    clean,
-    parse_json,
-    shorten,
-    table_of,
-    tables_of,
-)
+from whorl.providers import json_values, processes, task
 from whorl.providers.models import conversation
 from whorl.providers.models.conversation import counted, instruction_for
-from whorl.providers.processes import (
-    Finished,
-    Program,
-    check_permission,
-    folder_in,
-    make_workspace,
-    run_program,
-)
 from whorl.providers.redaction import Secret, StreamedText, redact, redact_error
 from whorl.providers.settings import AgentSettings, revealed
 from whorl.providers.settings.sections import KNOWN_PROVIDERS, TEXT_AGENT, agents_from
-from whorl.providers.task import (
-    Effect,
-    Emit,
-    Estimate,
-    Inputs,
-    OwnTask,
-    Reply,
-    Request,
-    Usage,
-    before_sending,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -178,13 +151,13 @@ def bare_model(model: str, prefixes: tuple[str, ...]) -> str:
 
 def text_in(value: Json, *keys: str) -> str:
     for key in keys:
-        value = table_of(value).get(key)
+        value = json_values.table_of(value).get(key)
     return value if isinstance(value, str) else ""
 
 
 def count_in(value: Json, key: str) -> int:
     """Returns the whole number at a key, or 0 if it is not credible."""
-    return counted(table_of(value).get(key)) or 0
+    return counted(json_values.table_of(value).get(key)) or 0
 
 
 # Claude Code: `claude --print`, its stream of JSON, its sessions by UUID.
@@ -211,7 +184,7 @@ def _claude_command(invocation: Invocation) -> tuple[list[str], str]:
         argv.append(f"--tools={','.join(invocation.tools)}")
     # The program makes a tool of the schema, and tools take objects.
     schema = json.dumps(invocation.schema, sort_keys=True)
-    is_object = table_of(invocation.schema).get("type") == "object"
+    is_object = json_values.table_of(invocation.schema).get("type") == "object"
     by_flag = is_object and len(schema) <= SCHEMA_BYTES_MAX
     if by_flag:
         argv.append(f"--json-schema={schema}")
@@ -237,7 +210,7 @@ def _read_claude(output: AgentOutput, event: dict[str, Json]) -> str:
         starts = text_in(inner, "content_block", "type") == "text"
         return "\n" if starts and output.text else ""
     elif kind == "assistant":
-        blocks = tables_of(table_of(event.get("message")).get("content"))
+        blocks = json_values.tables_of(json_values.table_of(event.get("message")).get("content"))
         if text := "\n".join(filter(None, (text_in(block, "text") for block in blocks))):
             is_shown, output.has_pieces = output.has_pieces, False
             added = f"\n{text}" if output.text else text
@@ -421,7 +394,7 @@ _TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_.:*-]{0,99}")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 
-class Agent(OwnTask):
+class Agent(task.OwnTask):
     """Inputs: agent, prompt, system, model, folder, max_cost_usd, tools, session, keep_session,
     whole.
 
@@ -429,21 +402,21 @@ class Agent(OwnTask):
     `{text, value, session, model, exit_code}`. The detail holds `session`, which continues it.
     """
 
-    effect: Effect = "priced"
+    effect: task.Effect = "priced"
 
-    def estimate(self, request: Request) -> Estimate:
+    def estimate(self, request: task.Request) -> task.Estimate:
         """Returns one call; its price is unknown until its end, unless the author limits it."""
-        return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
+        return task.Estimate(calls=1, cost_usd=_cost_limit(task.Inputs("agent", request.inputs)))
 
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        with before_sending():
+    async def perform(self, request: task.Request, emit: task.Emit) -> task.Reply:
+        with task.before_sending():
             invocation = invocation_of(request, {**agents_from({}, {}), **self._settings.agents})
             agent = invocation.settings
             kind = PROGRAMS[agent.kind]
             what = f"{agent.program!r} of agent {agent.name!r}"
-            check_permission(self._settings, agent.program, what)
+            processes.check_permission(self._settings, agent.program, what)
             kind.check(invocation)
-            make_workspace(self._settings.project_root, request)
+            processes.make_workspace(self._settings.project_root, request)
             program = self._program(invocation, kind)
         secrets = self._settings.secrets()
         stream = Stream(kind.read, invocation.session, emit, secrets)
@@ -453,7 +426,7 @@ class Agent(OwnTask):
         cost_usd = self._cost(kind, invocation, output)
         return reply_of(invocation, output, finished, cost_usd=cost_usd, secrets=secrets)
 
-    def _program(self, invocation: Invocation, kind: AgentProgram) -> Program:
+    def _program(self, invocation: Invocation, kind: AgentProgram) -> processes.Program:
         key, base_url = "", ""
         provider = self._settings.providers.get(kind.provider)
         if provider is not None and provider.api_key is not None:
@@ -463,11 +436,11 @@ class Agent(OwnTask):
         argv, stdin = kind.command_line(replace(invocation, base_url=base_url))
         variables = {name: text for name, text in kind.variables(key, base_url).items() if text}
         own = revealed(invocation.settings.env)
-        return Program(
+        return processes.Program(
             argv=tuple(argv),
             environment={**self._settings.environment, **variables, **own},
-            folder=folder_in(self._settings.project_root, invocation.folder),
-            stdin=clean(stdin).encode(),
+            folder=processes.folder_in(self._settings.project_root, invocation.folder),
+            stdin=json_values.clean(stdin).encode(),
         )
 
     def _cost(
@@ -485,14 +458,14 @@ class Agent(OwnTask):
         )
 
 
-def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invocation:
+def invocation_of(request: task.Request, agents: Mapping[str, AgentSettings]) -> Invocation:
     """Reads a request. Raises ProviderError P113 for an invalid input."""
-    inputs = Inputs("agent", request.inputs)
+    inputs = task.Inputs("agent", request.inputs)
     session = request.session or inputs.text("session")
-    prompt = clean(inputs.needed("prompt"))
+    prompt = json_values.clean(inputs.needed("prompt"))
     if isinstance(request.repair, dict):
         # The answer before did not fit.
-        repair = Inputs("agent", request.repair)
+        repair = task.Inputs("agent", request.repair)
         correction = conversation.correction_for([str(fault) for fault in repair.items("errors")])
         if kept := repair.text("session"):
             session, prompt = kept, correction
@@ -501,7 +474,7 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
             prompt = f"{prompt}\n\nYour answer was:\n{answer}\n\n{correction}"
     if session and not _SESSION.fullmatch(session):
         inputs.refuse("session", f"is not the name of a session: {session!r:.80}")
-    system = clean(inputs.text("system"))
+    system = json_values.clean(inputs.text("system"))
     if len(system.encode()) > SYSTEM_BYTES_MAX or "\0" in system:
         inputs.refuse("system", f"must have no NUL and at most {SYSTEM_BYTES_MAX:,} bytes")
     name = inputs.needed("agent")
@@ -512,7 +485,7 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
     return Invocation(
         agent=name,
         settings=agents[name],
-        prompt=clean(prompt),
+        prompt=json_values.clean(prompt),
         system=system,
         models=_names(inputs, "model", _MODEL),
         folder=inputs.text("folder"),
@@ -526,7 +499,7 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
     )
 
 
-def _names(inputs: Inputs, name: str, form: re.Pattern[str]) -> tuple[str, ...]:
+def _names(inputs: task.Inputs, name: str, form: re.Pattern[str]) -> tuple[str, ...]:
     value = inputs.get(name)
     listed = value if isinstance(value, list) else [value] if value else []
     for each in listed:
@@ -535,7 +508,7 @@ def _names(inputs: Inputs, name: str, form: re.Pattern[str]) -> tuple[str, ...]:
     return tuple(map(str, listed))
 
 
-def _cost_limit(inputs: Inputs) -> float | None:
+def _cost_limit(inputs: task.Inputs) -> float | None:
     value = inputs.number("max_cost_usd")
     if value is not None and not 0 < value < 1e6:
         inputs.refuse("max_cost_usd", f"must be a number of dollars above 0, not {value!r}")
@@ -543,8 +516,8 @@ def _cost_limit(inputs: Inputs) -> float | None:
 
 
 async def _run(
-    program: Program, stream: Stream, agent: AgentSettings, *, limit_s: float
-) -> Finished:
+    program: processes.Program, stream: Stream, agent: AgentSettings, *, limit_s: float
+) -> processes.Finished:
     """Runs the program to its end; no process of its group is left when this returns."""
     clock = asyncio.get_running_loop().time
     last = clock() + limit_s
@@ -556,12 +529,12 @@ async def _run(
     stream.when_ended = hurry
     try:
         async with asyncio.timeout_at(last) as deadline:
-            finished = await run_program(program, stream.add, is_followed=True)
+            finished = await processes.run_program(program, stream.add, is_followed=True)
     except TimeoutError:
         if not deadline.expired():
             raise
         if stream.output.ended:
-            return Finished("", "", 0)
+            return processes.Finished("", "", 0)
         advice = f"raise timeout of the step, or timeout_s of [agents.{agent.name}]"
         why = f"agent {agent.name!r} took longer than {limit_s:g} s and was stopped; {advice}"
         raise ProviderError(why, code="P108", retryable=True) from None
@@ -580,14 +553,14 @@ async def _run(
 def reply_of(
     invocation: Invocation,
     output: AgentOutput,
-    finished: Finished,
+    finished: processes.Finished,
     *,
     cost_usd: float | None,
     secrets: Sequence[Secret],
-) -> Reply:
+) -> task.Reply:
     """Returns the reply. Raises ProviderError P105, P109 or P130, with the cost of the work."""
-    usage = Usage(1, output.input_tokens, output.output_tokens, cost_usd)
-    text = shorten(clean(output.text), ANSWER_MAX)
+    usage = task.Usage(1, output.input_tokens, output.output_tokens, cost_usd)
+    text = json_values.shorten(json_values.clean(output.text), ANSWER_MAX)
     named: dict[str, Json] = {"session": output.session, "model": output.model}
     detail: dict[str, Json] = {"agent": invocation.agent, "exit_code": finished.exit_code}
     detail |= {name: value for name, value in named.items() if value} | output.detail
@@ -619,20 +592,20 @@ def reply_of(
         kept = {name: detail.get(name) for name in ("session", "model", "exit_code")}
         value = {"text": text, "value": typed, **kept}
     shown = {name: redact(entry, secrets) for name, entry in detail.items()}
-    return Reply(redact(value, secrets), usage, shown)
+    return task.Reply(redact(value, secrets), usage, shown)
 
 
-def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderError | None:
+def _failure(name: str, output: AgentOutput, finished: processes.Finished) -> ProviderError | None:
     """Returns why the work failed, with the program's own words first, or None if it succeeded."""
     if output.error:
-        words = shorten(_COLOR.sub("", output.error), WORDS_MAX)
+        words = json_values.shorten(_COLOR.sub("", output.error), WORDS_MAX)
         fault = ProviderError(f"{name} failed: {words}", code="P130")
         fault.retryable = output.status in RETRYABLE
         fault.detail = {"status": output.status} if output.status else {}
         return fault
     texts = (finished.stderr, finished.stdout)
     lines = [line for text in texts for line in _COLOR.sub("", text).strip().splitlines()[-1:]]
-    words = f": {shorten(lines[0], WORDS_MAX)}" if lines else ""
+    words = f": {json_values.shorten(lines[0], WORDS_MAX)}" if lines else ""
     if finished.exit_code != 0:
         message = f"{name} ended with exit code {finished.exit_code}{words}"
         return ProviderError(message, code="P109", detail={"stderr": finished.stderr[-STDERR_MAX:]})
@@ -660,7 +633,7 @@ class Stream:
         self,
         read: Callable[[AgentOutput, dict[str, Json]], str] | None,
         session: str,
-        emit: Emit,
+        emit: task.Emit,
         secrets: Sequence[Secret],
     ) -> None:
         self._read, self.is_text = read, read is None
@@ -675,7 +648,7 @@ class Stream:
 
     def add(self, piece: str) -> None:
         if self._read is None:
-            self._show(self._shown.take(clean(piece)))
+            self._show(self._shown.take(json_values.clean(piece)))
             return
         first, *lines = piece.split("\n")
         self._keep(first)
@@ -699,13 +672,13 @@ class Stream:
         if not line or self._read is None:
             return
         event: Json = None
-        with suppress(NotJson):
+        with suppress(json_values.NotJson):
             # A number that is no number is no reason to lose a result that was paid for.
-            event = as_json(parse_json(line, in_part=True))
+            event = json_values.as_json(json_values.parse_json(line, in_part=True))
         if not isinstance(event, dict):
             return
         self.events += 1
-        self._show(self._shown.take(clean(self._read(self.output, event))))
+        self._show(self._shown.take(json_values.clean(self._read(self.output, event))))
         if self.output.ended:
             self.when_ended()
 
@@ -715,7 +688,7 @@ class Stream:
             self._emit(text)
 
 
-def output_of(finished: Finished, stream: Stream) -> AgentOutput:
+def output_of(finished: processes.Finished, stream: Stream) -> AgentOutput:
     """Returns the program's output; text without any JSON counts as the answer."""
     if stream.is_text or (stream.events == 0 and finished.exit_code == 0):
         text = finished.stdout.strip()

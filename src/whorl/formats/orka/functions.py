@@ -7,27 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from whorl.formats.orka import invariants, outputs, scoring, scouts
-from whorl.formats.orka.outputs import (
-    INSIGHTS,
-    JOINT,
-    OUTPUTS,
-    PAST,
-    THRESHOLD,
-    Output,
-    get_input,
-    joined,
-    last_of,
-    listed,
-    member,
-    output_at,
-    outputs_of,
-    printed,
-    response_of,
-    shown_records,
-    table_in,
-    tables_in,
-    texts_in,
-)
 from whorl.language.calls import Family, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library, Semantics
@@ -50,8 +29,8 @@ _CUT_AT = 255
 
 
 def get_current_topic(run: Run) -> Value:
-    value = get_input(run)
-    topics = (table_in(value).get(name) for name in ("topic", "input", "question", "query"))
+    value = outputs.get_input(run)
+    topics = (outputs.table_in(value).get(name) for name in ("topic", "input", "question", "query"))
     return next((topic for topic in topics if topic is not None), value)
 
 
@@ -62,43 +41,43 @@ def get_loop_number(run: Run) -> Value:
 
 def _last_loop(run: Run) -> Table:
     """Returns the result of the last loop that ended before this place."""
-    return table_in(last_of(run, listed(run, "loops")))
+    return outputs.table_in(outputs.last_of(run, outputs.listed(run, "loops")))
 
 
 def past_records(run: Run) -> list[Value]:
     """Returns the records of the loop around, or of the last loop that ended before this place."""
-    past: Value = run.lookup(PAST)
+    past: Value = run.lookup(outputs.PAST)
     if not isinstance(past, list):
-        past = _last_loop(run).get(PAST)
+        past = _last_loop(run).get(outputs.PAST)
     records: list[Value] = past if isinstance(past, list) else []
     run.check_items(len(records), "get_past_loops")
     return records
 
 
 def get_past_loops(run: Run) -> list[Value]:
-    return shown_records(past_records(run))
+    return outputs.shown_records(past_records(run))
 
 
 def get_past_insights(run: Run) -> str:
     lessons: dict[str, None] = {}
     for record in past_records(run):
-        names = (INSIGHTS, "insights", "synthesis_insights")
-        text = next(filter(None, map(table_in(record).get, names)), "")
+        names = (outputs.INSIGHTS, "insights", "synthesis_insights")
+        text = next(filter(None, map(outputs.table_in(record).get, names)), "")
         if isinstance(text, str) and text:
-            lessons.update(dict.fromkeys(text.split(JOINT)))
-    return JOINT.join(lessons)
+            lessons.update(dict.fromkeys(text.split(outputs.JOINT)))
+    return outputs.JOINT.join(lessons)
 
 
 def get_past_loop_data(run: Run, key: Value) -> Value:
     past = get_past_loops(run)
     if key is None:
         return past
-    values = (member(record, run.text(key)) for record in reversed(past))
+    values = (outputs.member(record, run.text(key)) for record in reversed(past))
     return next((value for value in values if value is not UNDEFINED), "")
 
 
 def get_score_threshold(run: Run) -> Value:
-    threshold = run.lookup(THRESHOLD)
+    threshold = run.lookup(outputs.THRESHOLD)
     return threshold if isinstance(threshold, int | float) else USUAL_THRESHOLD
 
 
@@ -112,23 +91,23 @@ def get_loop_status(run: Run) -> Value:
 
 
 def get_loop_output(run: Run, agent: Value, results: Value) -> Value:
-    output = output_at(run, run.text(agent), results)
-    return output if isinstance(output, dict) else Output()
+    output = outputs.output_at(run, run.text(agent), results)
+    return output if isinstance(output, dict) else outputs.Output()
 
 
 def safe_get_response(run: Run, agent: Value, fallback: Value, results: Value) -> Value:
-    return _response(output_at(run, run.text(agent), results), fallback)
+    return _response(outputs.output_at(run, run.text(agent), results), fallback)
 
 
 def _response(value: Value, fallback: Value) -> Value:
-    response = response_of(value)
+    response = outputs.response_of(value)
     return fallback if response is UNDEFINED or response is None or response == "" else response
 
 
 def _voice(word: str) -> Callable[[Run], Value]:
     def respond(run: Run) -> Value:
-        names = [name for name in listed(run, "agents") if word in name.lower()]
-        return _response(last_of(run, names), NO_RESPONSE)
+        names = [name for name in outputs.listed(run, "agents") if word in name.lower()]
+        return _response(outputs.last_of(run, names), NO_RESPONSE)
 
     return respond
 
@@ -138,32 +117,34 @@ def get_collaborative_responses(run: Run) -> str:
     voices = {name: response for name, response in voices.items() if response != NO_RESPONSE}
     responses = voices or get_fork_responses(run, None)
     texts = (f"{name}: {run.text(response)}" for name, response in responses.items())
-    return joined(run, "\n\n", texts, "get_collaborative_responses") or NO_RESPONSE
+    return outputs.joined(run, "\n\n", texts, "get_collaborative_responses") or NO_RESPONSE
 
 
 def get_fork_responses(run: Run, group: Value) -> Table:
-    names = [name for name in listed(run, "forks") if group is None or name == group]
-    branches = table_in(last_of(run, names))
-    return {name: response_of(value) for name, value in branches.items() if value is not None}
+    names = [name for name in outputs.listed(run, "forks") if group is None or name == group]
+    branches = outputs.table_in(outputs.last_of(run, names))
+    return {
+        name: outputs.response_of(value) for name, value in branches.items() if value is not None
+    }
 
 
 def joined_results(run: Run) -> Value:
-    merged = table_in(last_of(run, listed(run, "joins"))).get("merged")
+    merged = outputs.table_in(outputs.last_of(run, outputs.listed(run, "joins"))).get("merged")
     return merged if merged is not None else get_fork_responses(run, None)
 
 
 def memory_query(run: Run, perspective: Value, topic: Value) -> str:
     about = get_current_topic(run) if topic is None else topic
-    return f"{run.text(perspective)} perspective on: {printed(run, about)}"
+    return f"{run.text(perspective)} perspective on: {outputs.printed(run, about)}"
 
 
 def get_my_past_decisions(run: Run, name: Value) -> str:
     decisions = (
-        f"Loop {run.text(member(record, 'loop_number'))}: {printed(run, decision)}"
+        f"Loop {run.text(outputs.member(record, 'loop_number'))}: {outputs.printed(run, decision)}"
         for record in get_past_loops(run)
-        if (decision := member(record, run.text(name))) is not UNDEFINED
+        if (decision := outputs.member(record, run.text(name))) is not UNDEFINED
     )
-    text = joined(run, "\n", decisions, "get_my_past_decisions")
+    text = outputs.joined(run, "\n", decisions, "get_my_past_decisions")
     return text or _memories(run, name) or "No past decisions found"
 
 
@@ -176,19 +157,19 @@ def _memories(run: Run, about: Value) -> str:
     """Returns the memories that agents have read which mention a word; "" selects all."""
     word = run.text(about).lower()
     texts: dict[str, None] = {}
-    for _, value in outputs_of(run, listed(run, "agents")):
-        memories = table_in(value).get("memories")
+    for _, value in outputs.outputs_of(run, outputs.listed(run, "agents")):
+        memories = outputs.table_in(value).get("memories")
         for memory in memories if isinstance(memories, list) else ():
-            text = run.text(member(memory, "content"))
+            text = run.text(outputs.member(memory, "content"))
             run.spend(1 + (len(text) >> 6))
             if word in run.text(memory).lower():
                 texts[text] = None
-    return joined(run, "\n", texts, "memories")
+    return outputs.joined(run, "\n", texts, "memories")
 
 
 def get_debate_evolution(run: Run) -> str:
     lines = [
-        f"Round {number}: score {run.text(member(record, 'score')) or 'unknown'}"
+        f"Round {number}: score {run.text(outputs.member(record, 'score')) or 'unknown'}"
         for number, record in enumerate(get_past_loops(run), start=1)
     ]
     return "\n".join(lines) or "First round of the debate"
@@ -199,17 +180,17 @@ def safe_get(run: Run, value: Value, key: Value, default: Value) -> Value:
     if path.count(".") >= PATH_MAX:
         raise LimitExceeded(f"a path has at most {PATH_MAX} names")
     for part in path.split("."):
-        value = member(value, part)
+        value = outputs.member(value, part)
     return default if value is UNDEFINED or value is None else value
 
 
 def has_context(run: Run, name: Value) -> bool:
-    return bool(output_at(run, run.text(name))) or bool(run.lookup(run.text(name)))
+    return bool(outputs.output_at(run, run.text(name))) or bool(run.lookup(run.text(name)))
 
 
 def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value) -> str:
     """Cuts at the last blank that fits, unless `killwords`."""
-    text, mark = printed(run, value), run.text(end)
+    text, mark = outputs.printed(run, value), run.text(end)
     room = length if isinstance(length, int) else _CUT_AT
     if len(text) <= room:
         return text
@@ -224,7 +205,7 @@ def format_loop_metadata(run: Run, records: Value, most: Value) -> str:
         f"Loop {number}: {run.text(record)}"
         for number, record in enumerate(kept, start=len(items) - len(kept) + 1)
     )
-    return joined(run, "\n", lines, "format_loop_metadata")
+    return outputs.joined(run, "\n", lines, "format_loop_metadata")
 
 
 def regex_search(
@@ -232,7 +213,7 @@ def regex_search(
 ) -> Value:
     """Returns the match; with groups such as `'\\\\1'`, the list of their texts."""
     program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
-    subject = printed(run, value)
+    subject = outputs.printed(run, value)
     pay_search(run, program, len(subject))
     match = program.search(subject)
     if not groups:
@@ -265,18 +246,18 @@ _ERROR = re.compile(r"\s*(?:\[?\w*agent error|error\b|exception\b)", re.IGNORECA
 
 
 def _results(run: Run, names: Value) -> Table:
-    return dict(outputs_of(run, texts_in(names)))
+    return dict(outputs.outputs_of(run, outputs.texts_in(names)))
 
 
 def score(run: Run, settings: Value) -> Value:
-    table = table_in(settings)
+    table = outputs.table_in(settings)
     return scoring.find_score(run, _results(run, table.get("agents")), table)
 
 
 def lessons(run: Run, settings: Value) -> str:
-    table = table_in(settings)
+    table = outputs.table_in(settings)
     texts = [outputs.text_of(value) for value in _results(run, table.get("agents")).values()]
-    patterns, length = texts_in(table.get("patterns")), table.get("length_max")
+    patterns, length = outputs.texts_in(table.get("patterns")), table.get("length_max")
     scoring.pay_patterns(run, texts, patterns, lessons=True)
     text = scoring.lessons(texts, patterns, length if isinstance(length, int) else 0)
     run.check_text(len(text), "lessons")
@@ -290,17 +271,19 @@ def timestamp(run: Run, at: Value) -> str:
 
 
 def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
-    table, whole = table_in(settings), table_in(it)
-    loop = table_in(whole.get("loop"))
-    by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
+    table, whole = outputs.table_in(settings), outputs.table_in(it)
+    loop = outputs.table_in(whole.get("loop"))
+    by_agent = {
+        name: whole[name] for name in outputs.texts_in(table.get("results")) if name in whole
+    }
     results = {name: value for name, value in by_agent.items() if value is not None}
     # The document is what the reader found, or what the last agent said that does not score.
-    names = [name for name in texts_in(table.get("agents")) if name in results]
-    others = [name for name in names if name not in texts_in(table.get("scorers"))]
+    names = [name for name in outputs.texts_in(table.get("agents")) if name in results]
+    others = [name for name in names if name not in outputs.texts_in(table.get("scorers"))]
     target = [name for name in results if name == table.get("target")]
     last = target or (others or names)[-1:]
     return {
-        "response": response_of(results[last[0]]) if last else None,
+        "response": outputs.response_of(results[last[0]]) if last else None,
         "loops_completed": loop.get("returned_iteration") or 0,
         "final_score": loop.get("score"),
         "threshold_met": loop.get("exit_reason") == "condition_met",
@@ -318,20 +301,20 @@ def value(run: Run, name: Value) -> Value:
 def answer(run: Run, names: Value) -> Value:
     """Returns the answer of the whole run: that of the last agent with an answer."""
     results = _results(run, names)
-    responses = (response_of(_spoken(run, result)) for result in reversed(results.values()))
+    responses = (outputs.response_of(_spoken(run, result)) for result in reversed(results.values()))
     return next((response for response in responses if response not in (UNDEFINED, None, "")), None)
 
 
 def _spoken(run: Run, result: Value) -> Value:
     """Returns the answer of an agent, or of the last agent that it ran."""
-    table = table_in(result)
+    table = outputs.table_in(result)
     ran: Table = {}
     if "executed_path" in table:
-        results = table_in(table.get("results"))
-        ran = {n: v for n, v in results.items() if "error" not in table_in(v)}
+        results = outputs.table_in(table.get("results"))
+        ran = {n: v for n, v in results.items() if "error" not in outputs.table_in(v)}
     elif "decision" in table:
         kept = outputs.variable(run, outputs.RAN)
-        ran = {n: kept[n] for n in texts_in(scouts.followed(run, table)) if n in kept}
+        ran = {n: kept[n] for n in outputs.texts_in(scouts.followed(run, table)) if n in kept}
     return list(ran.values())[-1] if ran else result
 
 
@@ -342,8 +325,8 @@ def fail(run: Run, agent: Value) -> Value:
 def content(run: Run, target: Value) -> str:
     """Returns the text for a validator, fenced: its target's answer, or all answers so far."""
     names = [target] if isinstance(target, str) and target else outputs.listed(run, "here")
-    texts = (printed(run, value) for _, value in outputs_of(run, names))
-    text = joined(run, "\n\n", texts, "evaluation target")
+    texts = (outputs.printed(run, value) for _, value in outputs.outputs_of(run, names))
+    text = outputs.joined(run, "\n\n", texts, "evaluation target")
     if not text.strip():
         whose = f"{target!r} has" if target else "the agents before it have"
         raise EvaluationError(f"there is nothing to judge: {whose} no answer")
@@ -352,8 +335,8 @@ def content(run: Run, target: Value) -> str:
 
 def content_before(run: Run, target: Value) -> str:
     """Returns the target's answer in the iteration before, fenced, or ""."""
-    value = table_in(run.lookup(outputs.PREVIOUS)).get(str(target))
-    return "" if value is None else _fenced(run, printed(run, value))
+    value = outputs.table_in(run.lookup(outputs.PREVIOUS)).get(str(target))
+    return "" if value is None else _fenced(run, outputs.printed(run, value))
 
 
 def _fenced(run: Run, text: str) -> str:
@@ -370,7 +353,7 @@ def _fenced(run: Run, text: str) -> str:
 
 def binary(run: Run, it: Value) -> bool:
     """Returns whether an answer says yes; an unclear answer counts as no."""
-    response = response_of(it)
+    response = outputs.response_of(it)
     if isinstance(response, bool):
         return response
     first = _YES_OR_NO.search(run.text(response))
@@ -378,8 +361,8 @@ def binary(run: Run, it: Value) -> bool:
 
 
 def category(run: Run, it: Value, options: Value) -> str:
-    text = run.text(response_of(it)).strip().lower()
-    names = texts_in(options)
+    text = run.text(outputs.response_of(it)).strip().lower()
+    names = outputs.texts_in(options)
     run.spend(len(names) * (1 + (len(text) >> 6)))
     bare = text.strip("\"'. ")
     for name in names:
@@ -390,7 +373,10 @@ def category(run: Run, it: Value, options: Value) -> str:
 
 
 def structured(run: Run, it: Value, fields: Value) -> Value:
-    return {**table_in(fields), **(outputs.fields_of(it) or {"response": response_of(it)})}
+    return {
+        **outputs.table_in(fields),
+        **(outputs.fields_of(it) or {"response": outputs.response_of(it)}),
+    }
 
 
 def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) -> Value:
@@ -409,17 +395,17 @@ def misread(run: Run, value: Value, choices: Value, router: Value) -> Value:
 
 
 def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
-    words = " ".join(run.text(response_of(value))[: 2 * _SHOWN_MAX].split())
+    words = " ".join(run.text(outputs.response_of(value))[: 2 * _SHOWN_MAX].split())
     shown = f"{words[:_SHOWN_MAX]}..." if len(words) > _SHOWN_MAX else words
     return (
         f"router {run.text(router)!r} runs no agent, because the answer {shown!r} does not say "
-        f"which of its routes ({', '.join(table_in(choices))}) it means"
+        f"which of its routes ({', '.join(outputs.table_in(choices))}) it means"
     )
 
 
 def _route(run: Run, value: Value, choices: Value) -> Value:
     """Returns the agents by the literal answer, by a route in it, by yes or no; else null."""
-    table, response = table_in(choices), response_of(value)
+    table, response = outputs.table_in(choices), outputs.response_of(value)
     text = "" if response is UNDEFINED or response is None else run.text(response)
     # Some models think aloud before they answer.
     text = text.rpartition("</think>")[2].strip()
@@ -451,13 +437,13 @@ def routed(run: Run, routers: Value, agent: Value) -> bool:
 
 
 def join(run: Run, fork: Value, names: Value) -> Value:
-    merged = {name: response_of(value) for name, value in _results(run, names).items()}
+    merged = {name: outputs.response_of(value) for name, value in _results(run, names).items()}
     return {"status": "done", "group": fork, "merged": merged, **merged}
 
 
 def _is_unusable(value: Value) -> bool:
     """Returns whether a result is empty or reads like an error."""
-    response = response_of(value)
+    response = outputs.response_of(value)
     if response is UNDEFINED or response is None or response in ("", [], {}):
         return True
     return isinstance(response, str) and _ERROR.match(response) is not None
@@ -465,36 +451,38 @@ def _is_unusable(value: Value) -> bool:
 
 def failover(run: Run, it: Value, names: Value) -> Value:
     """Returns the first usable result of a failover's children; raises if all are unusable."""
-    whole = table_in(it)
-    results = {name: whole[name] for name in texts_in(names) if whole.get(name) is not None}
+    whole = outputs.table_in(it)
+    results = {name: whole[name] for name in outputs.texts_in(names) if whole.get(name) is not None}
     for name, value in results.items():
         if not _is_unusable(value):
-            response = response_of(value)
+            response = outputs.response_of(value)
             chosen = {"status": "success", "successful_child": name}
             return {"response": response, "result": response, **chosen, **results}
-    children = ", ".join(map(repr, texts_in(names)))
+    children = ", ".join(map(repr, outputs.texts_in(names)))
     raise EvaluationError(f"none of {children} gave an answer that can be used")
 
 
 def search_words(run: Run, it: Value) -> Value:
     if not isinstance(it, list):
         return it
-    text = joined(run, "\n", (printed(run, result) for result in it), "what a search found")
+    text = outputs.joined(
+        run, "\n", (outputs.printed(run, result) for result in it), "what a search found"
+    )
     return {"response": text, "results": it}
 
 
 def memories_text(run: Run, it: Value) -> Value:
     if not isinstance(it, dict) or "memories" not in it:
         return it
-    texts = [row["content"] for row in tables_in(it["memories"]) if "content" in row]
-    text = joined(run, "\n", map(run.text, texts), "memories")
+    texts = [row["content"] for row in outputs.tables_in(it["memories"]) if "content" in row]
+    text = outputs.joined(run, "\n", map(run.text, texts), "memories")
     return {"response": text if texts else "NONE", **it}
 
 
 _RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
 # The functions that authors call, and those that the reader writes into a workflow.
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "get_input": get_input,
+    "get_input": outputs.get_input,
     "get_current_topic": get_current_topic,
     "get_input_field(value, field, default='')": safe_get,
     "get_loop_number": get_loop_number,
@@ -525,7 +513,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "get_agent_memory_context(agent_type, agent='')": memory_context,
     "get_debate_evolution": get_debate_evolution,
     "safe_get(value, key, default='')": safe_get,
-    "safe_str(value)": printed,
+    "safe_str(value)": outputs.printed,
     "has_context(name)": has_context,
     "to_json_string(value)": Run.json_text,
     "truncate_text(value, length=100, end='...')": lambda run, value, length, end: truncate(
@@ -563,7 +551,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "orka_fail(agent)": fail,
     "orka_options(question, settings)": scouts.options,
     "orka_option_paths(options)": lambda run, options: [
-        candidate["path"] for candidate in tables_in(table_in(options).get("paths"))
+        candidate["path"] for candidate in outputs.tables_in(outputs.table_in(options).get("paths"))
     ],
     "orka_scout_asks(question, options, settings)": scouts.asked,
     "orka_decide(question, options, opinion, settings)": scouts.decide,
@@ -595,7 +583,9 @@ _function, _filter = Family("function", "orka"), Family("filter", "orka")
 LIBRARY = Library(
     functions=(
         *(
-            _function(signature, call, reads=OUTPUTS if signature.startswith(_READING) else "")
+            _function(
+                signature, call, reads=outputs.OUTPUTS if signature.startswith(_READING) else ""
+            )
             for signature, call in _FUNCTIONS.items()
         ),
         *(_filter(signature, call) for signature, call in _FILTERS.items()),
@@ -603,9 +593,9 @@ LIBRARY = Library(
     semantics=Semantics(
         outputs.member,
         outputs.item,
-        printed,
+        outputs.printed,
         forgiving_item=outputs.item,
-        names={OUTPUTS: outputs.previous_outputs},
+        names={outputs.OUTPUTS: outputs.previous_outputs},
     ),
     recorder="whorl.formats.orka.invariants:RECORDER",
     amendments={

@@ -10,16 +10,7 @@ from functools import partial
 from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any
 
-from whorl.formats.shodan.answers import (
-    answered,
-    described,
-    finished,
-    given,
-    returned,
-    shown,
-    typed,
-    worded,
-)
+from whorl.formats.shodan import answers
 from whorl.language.calls import Family
 from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError
@@ -53,7 +44,7 @@ def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
     what = f"input {spec['name']!r} of {node!r}"
     if value is None and spec.get("required"):
         raise EvaluationError(f"required {what} is missing")
-    return typed(run, value, spec.get("type"), what)
+    return answers.typed(run, value, spec.get("type"), what)
 
 
 def ready(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> bool:
@@ -86,9 +77,8 @@ def _holds(run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, f
     is_ordered = isinstance(value, int | float | str) and not isinstance(value, bool)
     is_alike = kind_of(value) == kind_of(wanted) or (is_equality and wanted is None)
     if not is_alike or not (is_equality or is_ordered):
-        raise EvaluationError(
-            f"{what} is {described(value)}, which cannot be compared with {described(wanted)}"
-        )
+        found, other = answers.described(value), answers.described(wanted)
+        raise EvaluationError(f"{what} is {found}, which cannot be compared with {other}")
     return OPERATORS[str(sign)](value, wanted)
 
 
@@ -103,7 +93,7 @@ def goes_on(run: Run, value: Value) -> bool:
 
 
 def picked(run: Run, value: Value, key: Value, node: Value, written: Value) -> Value:
-    return typed(run, item_of(value, key), written, f"output {key!r} of {node!r}")
+    return answers.typed(run, item_of(value, key), written, f"output {key!r} of {node!r}")
 
 
 def gathered(run: Run, value: Value, node: Value, key: Value, take: Value) -> Value:
@@ -123,12 +113,11 @@ def dig(run: Run, value: Value, path: tuple[Value, ...], named: dict[str, Value]
 
 def whole_or_refuse(run: Run, value: Value, place: Value) -> str:
     """Returns a number for shell arithmetic, which would run any other text as code."""
-    text = shown(run, value).strip()
+    text = answers.shown(run, value).strip()
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
-        raise EvaluationError(
-            f"{place} is in shell arithmetic and must be a whole number, not {described(value)}"
-        )
+        why = f"must be a whole number, not {answers.described(value)}"
+        raise EvaluationError(f"{place} is in shell arithmetic and {why}")
     return text
 
 
@@ -159,7 +148,7 @@ def messages(run: Run, session: Value, prompt: Value) -> list[Value]:
         turns = from_json(run, session) if isinstance(session, str) else session
     if not isinstance(turns, list) or not all(isinstance(item, dict) for item in turns):
         raise EvaluationError("sessionId must be a conversation that another call gave")
-    return [*turns, {"role": "user", "content": shown(run, prompt)}]
+    return [*turns, {"role": "user", "content": answers.shown(run, prompt)}]
 
 
 def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
@@ -172,7 +161,7 @@ def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
 
 
 _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
-    ("given(name)", given, "the value of a name, however it is spelt"),
+    ("given(name)", answers.given, "the value of a name, however it is spelt"),
     ("port(name, key)", port, "an output of a node"),
     ("arrive(value, node, port)", arrive, "what a typed port takes in"),
     ("ready(...)", ready, "true, once all that arrives was looked at"),
@@ -185,15 +174,15 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("picked(value, key, node, type)", picked, "an output of a loop"),
     ("gathered(value, node, key, take)", gathered, "an output of all items"),
     ("dig(value, ...)", dig, "a part of a value"),
-    ("shown(value)", shown, "a value as templates print it"),
-    ("worded(value)", worded, "a value as prompts print it: null as nothing"),
+    ("shown(value)", answers.shown, "a value as templates print it"),
+    ("worded(value)", answers.worded, "a value as prompts print it: null as nothing"),
     ("whole(value, place)", whole_or_refuse, "a whole number as text"),
     ("overridden(value, text)", overridden, "the value, or the text where there is none"),
     ("settled(value, node)", settled, "fails for a node that failed and was tolerated"),
     ("timestamp()", timestamp, "the time of the run, in UTC"),
-    ("finished(value, node, outputs)", finished, "the outputs of a command"),
-    ("answered(value, node, outputs)", answered, "the outputs of an agent"),
-    ("returned(value, node, outputs)", returned, "the outputs of a function"),
+    ("finished(value, node, outputs)", answers.finished, "the outputs of a command"),
+    ("answered(value, node, outputs)", answers.answered, "the outputs of an agent"),
+    ("returned(value, node, outputs)", answers.returned, "the outputs of a function"),
     ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
     ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
 )

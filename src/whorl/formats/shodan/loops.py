@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from whorl import ir
 from whorl.dialects.reading.fields import scalar_of, span_of, text_of, whole_of
 from whorl.dialects.reading.texts import called, quoted
+from whorl.formats.shodan import graph
 from whorl.formats.shodan.functions import OPERATORS
-from whorl.formats.shodan.graph import (
-    COUNT,
-    PortSpec,
-    check_part,
-    flag_of,
-    items_of,
-    object_of,
-    word_of,
-)
 from whorl.formats.shodan.levels import Level, expression, given, literal, output, packed
 from whorl.formats.shodan.ports import slot_types
 from whorl.ir.checks.scopes import suggest
@@ -47,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
     """Reads a loop, or a for-each if the file has one, with the level inside of it."""
     node = inner.owner
-    if object_of(node.fields, "forEach") is not None or flag_of(node.fields, "forEach"):
+    if graph.object_of(node.fields, "forEach") is not None or graph.flag_of(node.fields, "forEach"):
         return _read_each(level, inner, build)
     carried: list[ir.Carry] = []
     for name, source in loop_inputs(level, inner):
@@ -96,7 +88,7 @@ def _whole(context: ReadContext, written: Scalar, name: str, most: int) -> int:
 def _read_until(inner: Level) -> ir.When | None:
     """Returns the condition to stop: the opposite of the file's condition."""
     loop = inner.owner
-    written = object_of(loop.fields, "continueWhile")
+    written = graph.object_of(loop.fields, "continueWhile")
     if written is not None:
         comparison = _comparison(inner, written, "continueWhile")
         return comparison and ir.When(expression(f"not {comparison[1]}"), comparison[2])
@@ -117,7 +109,7 @@ def _read_until(inner: Level) -> ir.When | None:
 
 def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, str] | None:
     """Returns the deciding node, the comparison, and its opposite in words; reports mistakes."""
-    if not check_part(inner.context, written, "condition", repr(field)):
+    if not graph.check_part(inner.context, written, "condition", repr(field)):
         return None
     name, span = text_of(written.get("output")), span_of(written, "output")
     node_name, _, port = name.partition(".")
@@ -128,7 +120,7 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
         inner.context.report("W005", message, span, label="no such output", help=advice)
         return None
     inner.expect(node, "output", port, span)
-    sign = word_of(inner.context, written, "operator", OPERATORS, "==")
+    sign = graph.word_of(inner.context, written, "operator", OPERATORS, "==")
     value = written.get("value")
     wanted = literal(field == "exitWhen" or None if value is None else plain(value))
     function = "continues" if field == "continueWhile" else "leaves"
@@ -139,7 +131,7 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
 def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
     """Returns a block that leaves the loop when an output says so, before the rest of the nodes."""
     loop = inner.owner
-    written = object_of(loop.fields, "exitWhen")
+    written = graph.object_of(loop.fields, "exitWhen")
     comparison = None if written is None else _comparison(inner, written, "exitWhen")
     if comparison is None:
         return body
@@ -163,8 +155,8 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
 def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
     """Reads a for-each, after a node that holds the inputs of the loop."""
     node, context = inner.owner, level.context
-    options = object_of(node.fields, "forEach") or Mapping((), node.span)
-    check_part(context, options, "forEach", f"'forEach' of loop {node.id!r}")
+    options = graph.object_of(node.fields, "forEach") or Mapping((), node.span)
+    graph.check_part(context, options, "forEach", f"'forEach' of loop {node.id!r}")
     item, span = text_of(options.get("item")) or "item", span_of(options, "item")
     if not _NAME.fullmatch(item) or node.input(item) is not None:
         message = f"'item' must be a name that no input of the loop has, not {item[:60]!r}"
@@ -205,7 +197,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         index_name=inner.index,
         concurrency=at_once,
         on_item_failure="halt",
-        shape=ir.Fields((*entries, (COUNT, expression(count)))),
+        shape=ir.Fields((*entries, (graph.COUNT, expression(count)))),
         words={"ports": _port_names(node)},
     )
     held = ir.Fields(tuple((name, expression(source)) for name, source in inputs.items()))
@@ -223,12 +215,12 @@ def loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
     """Returns the names of the loop's inputs and their sources, which are read once, first."""
     node = inner.owner
     names = dict.fromkeys(level.input_names(node))
-    for mapping in items_of(level.context, node.fields, "inputMappings"):
-        source = object_of(mapping, "source")
+    for mapping in graph.items_of(level.context, node.fields, "inputMappings"):
+        source = graph.object_of(mapping, "source")
         if source is not None and text_of(source.get("type")) == "outer":
             names.setdefault(text_of(source.get("name")))
     return [
-        (name, level.own(node, name) or level.arrived(node, PortSpec(name)))
+        (name, level.own(node, name) or level.arrived(node, graph.PortSpec(name)))
         for name in names
         if name and (name != inner.item[0] or node.input(name) is not None)
     ]
@@ -236,9 +228,9 @@ def loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
 
 def read_mappings(inner: Level) -> None:
     for mapping, source in _mappings(inner, "input"):
-        target = object_of(mapping, "target") or Mapping((), mapping.span)
-        when = word_of(inner.context, mapping, "iterations", WHEN, "all")
-        check_part(inner.context, target, "end of a mapping")
+        target = graph.object_of(mapping, "target") or Mapping((), mapping.span)
+        when = graph.word_of(inner.context, mapping, "iterations", WHEN, "all")
+        graph.check_part(inner.context, target, "end of a mapping")
         node, value = _inner_node(inner, target), _mapping_source(inner, source)
         if node is not None:
             _add(inner, target, node, when, value)
@@ -247,12 +239,12 @@ def read_mappings(inner: Level) -> None:
 def _mappings(inner: Level, side: str) -> Iterator[tuple[Mapping, Mapping]]:
     """Yields the mappings of one side, each with its source; reports those without an end."""
     context, owner = inner.context, f"an {side} mapping of loop {inner.owner.id!r}"
-    for mapping in items_of(context, inner.owner.fields, f"{side}Mappings"):
-        is_right = check_part(context, mapping, f"{side} mapping", owner)
-        source, target = object_of(mapping, "source"), mapping.get("target")
+    for mapping in graph.items_of(context, inner.owner.fields, f"{side}Mappings"):
+        is_right = graph.check_part(context, mapping, f"{side} mapping", owner)
+        source, target = graph.object_of(mapping, "source"), mapping.get("target")
         is_there = isinstance(target, Mapping) if side == "input" else bool(text_of(target))
         if source is not None and is_there:
-            check_part(context, source, "end of a mapping", owner)
+            graph.check_part(context, source, "end of a mapping", owner)
             yield mapping, source
         elif is_right:
             message = f"{owner} lacks its source or target"
@@ -298,7 +290,10 @@ def _inner_output(inner: Level, source: Mapping) -> tuple[str, str] | None:
 
 def _mapping_source(inner: Level, source: Mapping) -> str | None:
     kinds = ("outer", "item" if inner.held else "previous", "builtin")
-    kind, name = word_of(inner.context, source, "type", kinds, ""), text_of(source.get("name"))
+    kind, name = (
+        graph.word_of(inner.context, source, "type", kinds, ""),
+        text_of(source.get("name")),
+    )
     match kind:
         case "outer":
             # An input of the loop, or the item that is present.
@@ -314,7 +309,7 @@ def _mapping_source(inner: Level, source: Mapping) -> str | None:
                 inner.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
             return given(inner.previous[key])
         case "builtin":
-            word_of(inner.context, source, "name", (COUNT,), COUNT)
+            graph.word_of(inner.context, source, "name", (graph.COUNT,), graph.COUNT)
             return inner.counted
         case "item":
             return given(inner.item[1])
@@ -344,7 +339,7 @@ def carry_values(inner: Level) -> list[ir.Carry]:
         slot, source = inner.slots[name], _slot_source(inner, name)
         following: ir.Expression | None = None
         if source is not None:
-            port = packed(PortSpec(name, kind).packed())
+            port = packed(graph.PortSpec(name, kind).packed())
             typed = called("arrive", source, quoted(inner.owner.id), port)
             following = expression(called("kept", typed, given(slot)))
         carried.append(ir.Carry(slot, null, following))
@@ -371,7 +366,7 @@ def read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
         for edge in inner.graph.leaving[node.id]:
             source = inner.value_at(edge.source, edge.out, "") or "none"
             outputs.setdefault(f"{edge.source}.{edge.out[1]}", ("last", source))
-    outputs.setdefault(COUNT, ("last", count))
+    outputs.setdefault(graph.COUNT, ("last", count))
     types = {port.name: port.type for port in node.outputs}
     entries: list[tuple[str, ir.Value]] = []
     for name in dict.fromkeys((*types, *outputs)):
@@ -391,9 +386,9 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
             message = f"output {target[:60]!r} of loop {inner.owner.id!r} has two mappings"
             span, advice = span_of(mapping, "target"), "choose another target for one of them"
             inner.context.report("W012", message, span, label="a second value", help=advice)
-        take = word_of(inner.context, mapping, "take", TAKES, usual)
+        take = graph.word_of(inner.context, mapping, "take", TAKES, usual)
         if text_of(source.get("type")) == "builtin":
-            word_of(inner.context, source, "name", (COUNT,), COUNT)
+            graph.word_of(inner.context, source, "name", (graph.COUNT,), graph.COUNT)
             value = count
         else:
             key = _inner_output(inner, source)
@@ -404,7 +399,7 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
         # Of a for-each only what its nodes gave can be gathered.
         if given_by is not None and (not inner.held or given_by.startswith("port(")):
             outputs[port.name] = (usual, given_by)
-        elif port.name not in (*outputs, COUNT):
+        elif port.name not in (*outputs, graph.COUNT):
             advice = suggest(port.name, outputs)
             advice = advice or "add it to outputMappings, or connect an inner output to it"
             message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} has no source"
@@ -412,7 +407,7 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
     return outputs
 
 
-def _output_source(inner: Level, port: PortSpec) -> str | None:
+def _output_source(inner: Level, port: graph.PortSpec) -> str | None:
     """Returns the source of an inner edge to an output, or else the only slot that fits it."""
     for edge in inner.graph.edges:
         if edge.target == inner.owner.id and edge.into[:2] == ("output", port.name):

@@ -9,18 +9,7 @@ from whorl.dialects.reader import files_beside
 from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import words
 from whorl.errors import InvalidWorkflow
-from whorl.formats.studio.canvas import (
-    CLOSED_BY,
-    CONTINUE,
-    DONE,
-    KINDS,
-    LOOP_PORTS,
-    RESULTS,
-    Regions,
-    find_feedback,
-    find_regions,
-    read_canvas,
-)
+from whorl.formats.studio import canvas as canvases
 from whorl.formats.studio.texts import heads
 from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import UNKNOWN
@@ -55,10 +44,10 @@ def draw(document: Document) -> Sketch:
         return Sketch()
     context = ReadContext(document, files_beside(NoFiles(), document.file))
     try:
-        drawn = read_canvas(context, document.root)
-        feedback = find_feedback(drawn)
+        drawn = canvases.read_canvas(context, document.root)
+        feedback = canvases.find_feedback(drawn)
         canvas = drawn.without(feedback)
-        regions = Regions() if canvas.circle() else find_regions(context, canvas)
+        regions = canvases.Regions() if canvas.circle() else canvases.find_regions(context, canvas)
     except InvalidWorkflow:
         return Sketch()
 
@@ -89,7 +78,7 @@ def draw(document: Document) -> Sketch:
 
 
 def _nodes(
-    items: Sequence, canvas: Canvas, regions: Regions, paths: dict[str, str]
+    items: Sequence, canvas: Canvas, regions: canvases.Regions, paths: dict[str, str]
 ) -> list[SketchNode]:
     found: dict[str, SketchNode] = {}
     for index, item in enumerate(items):
@@ -113,7 +102,7 @@ def _nodes(
             inputs=() if kind == "input" else ("input",),
             outputs=outputs_of(kind, node.branches),
             value=item,
-            slots={"": ("nodes",)} if kind in CLOSED_BY else {},
+            slots={"": ("nodes",)} if kind in canvases.CLOSED_BY else {},
         )
     return sorted(found.values(), key=lambda node: node.path.count("/"))
 
@@ -128,8 +117,8 @@ def outputs_of(kind: str, branches: list[str]) -> tuple[str, ...]:
     if kind == "router":
         return tuple(branches)
     if kind == "loop":
-        return tuple(LOOP_PORTS["outputs"])
-    return () if kind == "output" else ("output", *RESULTS.get(kind, ()))
+        return tuple(canvases.LOOP_PORTS["outputs"])
+    return () if kind == "output" else ("output", *canvases.RESULTS.get(kind, ()))
 
 
 # What can be added to a canvas: the types of nodes in the public system's groups, their forms.
@@ -137,7 +126,7 @@ def outputs_of(kind: str, branches: list[str]) -> tuple[str, ...]:
 _ENDS, _MODELS, _TOOLS, _FILES, _LOGIC, _LOOPS, _NOTES = (
     "#2f5a3c", "#2a4a7a", "#6a4a1f", "#3f5060", "#6a3a4a", "#4a2a6a", "#4a5560"
 )  # fmt: skip
-_BRANCHES = [DONE, CONTINUE]
+_BRANCHES = [canvases.DONE, canvases.CONTINUE]
 _REFINE = {"maxIterations": 3, "exitCondition": "max_iterations", "feedbackMode": "replace"}
 _ROUTER = {"mode": "llm", "prompt": "{{input}}", "branches": _BRANCHES}
 _GET = {"method": "GET", "url": "https://example.org"}
@@ -262,7 +251,7 @@ class StudioChanges(CanvasChanges):
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
         fields = []
-        for name in ("label", *words(KINDS[kind].fields or "")):
+        for name in ("label", *words(canvases.KINDS[kind].fields or "")):
             row = _FIELDS.get(f"{kind}.{name}") or field_row(name, _FIELDS, _WIDGETS)
             is_rare, advice = "older" in row[0], _HELP.get(name, "")
             fields.append(data_field(name, row, words=advice, is_rare=is_rare))
@@ -299,14 +288,14 @@ class StudioChanges(CanvasChanges):
 
     def sees(self, node: SketchNode, other: SketchNode) -> bool:
         # Outside of a container its end stands for it.
-        is_end = other.kind in CLOSED_BY.values() and bool(other.parent)
+        is_end = other.kind in canvases.CLOSED_BY.values() and bool(other.parent)
         return super().sees(node, self.node(other.parent) if is_end else other)
 
     def make_add(self, operation: Operation) -> None:
         node: dict[str, Any] = self.new_node((), operation)
         name, edge, place = str(node["id"]), operation.get("on_edge"), node.get("position")
         last = name
-        if node["type"] not in CLOSED_BY:
+        if node["type"] not in canvases.CLOSED_BY:
             self.append((), "nodes", node)
         else:
             if edge and place:
@@ -322,7 +311,7 @@ class StudioChanges(CanvasChanges):
     def _open(self, begin: dict[str, Any], width: float) -> str:
         """Adds both ends of a container; returns the name of the closing one, to the right."""
         self.append((), "nodes", begin)
-        kind = CLOSED_BY[begin["type"]]
+        kind = canvases.CLOSED_BY[begin["type"]]
         end: dict[str, Json] = {"id": self.free_name(kind, set(self.ids(()))), "type": kind}
         if place := begin.get("position"):
             end["position"] = {"x": place["x"] + width, "y": place["y"]}
@@ -354,7 +343,7 @@ class StudioChanges(CanvasChanges):
     def make_wrap(self, operation: Operation) -> None:
         written = operation.get("kind")
         kind = {"repeat": "loop", "each": "iterator"}.get(written, written)
-        if kind not in CLOSED_BY:
+        if kind not in canvases.CLOSED_BY:
             raise refuse(UNKNOWN, f"nodes cannot be wrapped in {kind!r}", "known: repeat, each")
         nodes = [self.node(path) for path in operation.at]
         fields = dict(operation.get("fields", {}))
@@ -421,7 +410,7 @@ class StudioChanges(CanvasChanges):
         node = self.node(operation.at[0])
         opening = self.id_of(node)
         closing = next((self.id_of(each) for each in self.sketch.inside(node.path)
-                        if each.kind == CLOSED_BY.get(node.kind)), "")  # fmt: skip
+                        if each.kind == canvases.CLOSED_BY.get(node.kind)), "")  # fmt: skip
         if not closing:
             self.refuse_at(UNKNOWN, f"{opening!r} is not a container", node.where)
 

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import Fields, text_of
+from whorl.formats.studio import canvas as canvases
 from whorl.formats.studio import outside, steps
-from whorl.formats.studio.canvas import (
-    CLOSED_BY,
-    CONTINUE,
-    DONE,
-    ENDINGS,
-    TRIGGERS,
-    TYPES,
-    VOCABULARY,
-)
 from whorl.formats.studio.scope import expression, field_of, read_scope, value_of
 from whorl.formats.studio.texts import NodeReader
 from whorl.source import Mapping, Sequence, plain
@@ -76,7 +68,7 @@ class StudioReader:
         inner = [item.get("data") for item in items]
         if any(isinstance(fields, Mapping) and "nodeType" in fields for fields in inner):
             return False
-        return not items or any(text_of(item.get("type")) in TYPES for item in items)
+        return not items or any(text_of(item.get("type")) in canvases.TYPES for item in items)
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with all mistakes in it."""
@@ -101,7 +93,7 @@ def _workflow(scope: Scope) -> ir.Workflow:
         if number is not None and number <= 0:
             limits.wrong(name, "a number above 0")
     readers = [NodeReader(scope, node) for node in canvas.of_type("input")]
-    triggers = [NodeReader(scope, node) for node in canvas.of_type(*TRIGGERS)]
+    triggers = [NodeReader(scope, node) for node in canvas.of_type(*canvases.TRIGGERS)]
     ports: dict[str, ir.Port] = {}
     for port in (*map(steps.read_port, readers), *map(steps.trigger_port, triggers)):
         ports.setdefault(port.name, port)
@@ -118,7 +110,7 @@ def _workflow(scope: Scope) -> ir.Workflow:
         ),
         workflows=tuple(context.workflows.items()),
         dialect="studio",
-        words=VOCABULARY,
+        words=canvases.VOCABULARY,
     )
 
 
@@ -130,7 +122,7 @@ def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
         outputs[node.id if name in outputs else name] = expression(value_of(node.id))
     if outputs:
         return tuple(outputs.items())
-    for node in scope.canvas.of_type(*ENDINGS):
+    for node in scope.canvas.of_type(*canvases.ENDINGS):
         if scope.regions.level(node.id) is None and not scope.canvas.outgoing[node.id]:
             region = scope.regions.by_end.get(node.id)
             viewer = region.start if region else node.id
@@ -166,14 +158,17 @@ def _read_node(scope: Scope, node: CanvasNode, path: str) -> list[ir.Node]:
         places.remember_field(path, "at_most", node.span if limit is None else limit.value.span)
         read = steps.read_loop if region.kind == "loop" else steps.read_iterator
         return read(scope, region, body)
-    is_paired = node.type in CLOSED_BY or node.type in CLOSED_BY.values()
+    is_paired = node.type in canvases.CLOSED_BY or node.type in canvases.CLOSED_BY.values()
     if is_paired and node.id not in scope.regions.by_end:
         # One without a partner was reported; its fields have no use.
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
     nodes = list(map(ir.timed_as_a_whole, _READERS[node.type](NodeReader(scope, node))))
     if node.id in scope.deciders.values():
         # It passes the decision of a router to its loop.
-        cases = (ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in (DONE, CONTINUE))
+        cases = (
+            ir.Case(n, ir.Block(()), equals=ir.Constant(n))
+            for n in (canvases.DONE, canvases.CONTINUE)
+        )
         subject = expression(field_of(node.id, "selectedBranch"))
         name = scope.helper(node.id, "branch")
         nodes.append(ir.Branch(name=name, cases=tuple(cases), subject=subject, place=node.place))

@@ -8,16 +8,6 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
 from whorl.formats.studio import canvas as canvases
-from whorl.formats.studio.canvas import (
-    LIBRARY,
-    MAIN_FIELDS,
-    RESULTS,
-    Region,
-    Regions,
-    find_deciders,
-    find_feedback,
-    find_regions,
-)
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -39,7 +29,7 @@ def field_of(name: str, key: str) -> str:
 
 
 def expression(source: str) -> ir.Expression:
-    return ir.Expression("jinja", source, LIBRARY)
+    return ir.Expression("jinja", source, canvases.LIBRARY)
 
 
 @dataclass(slots=True)
@@ -48,7 +38,7 @@ class Scope:
 
     context: ReadContext
     canvas: Canvas
-    regions: Regions
+    regions: canvases.Regions
     feedback: list[Edge]
     # The router that decides, by the loop that it decides.
     deciders: dict[str, str]
@@ -94,20 +84,22 @@ class Scope:
                 return value_of(node)
             return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
         kind = self.canvas.nodes[node].type
-        if handle == "output" and kind in MAIN_FIELDS:
-            return field_of(node, MAIN_FIELDS[kind])
+        if handle == "output" and kind in canvases.MAIN_FIELDS:
+            return field_of(node, canvases.MAIN_FIELDS[kind])
         return value_of(node) if handle == "output" or kind == "input" else field_of(node, handle)
 
-    def _started(self, region: Region, handle: str, viewer: str) -> str:
+    def _started(self, region: canvases.Region, handle: str, viewer: str) -> str:
         if self.regions.is_inside(viewer, region):
             if region.kind == "iterator" and handle in ("index", "total"):
                 return self.counted(region, handle)
             return value_of(region.start)
         if region.kind == "loop":
-            return field_of(region.start, handle if handle in RESULTS["loop"] else "output")
+            return field_of(
+                region.start, handle if handle in canvases.RESULTS["loop"] else "output"
+            )
         return field_of(region.start, handle) if handle != "output" else value_of(region.start)
 
-    def counted(self, region: Region, word: str) -> str:
+    def counted(self, region: canvases.Region, word: str) -> str:
         """Returns the source of a region's counter: index (from 0), total, iteration (from 1)."""
         if word == "total" and region.kind == "iterator":
             return f"({value_of(self.helper(region.start, 'items'))} | length)"
@@ -203,13 +195,13 @@ class Scope:
 def read_scope(context: ReadContext) -> Scope | None:
     """Returns the canvas of a file with its regions; None if it is empty or not valid."""
     drawn = canvases.read_canvas(context, context.root)
-    feedback = find_feedback(drawn)
+    feedback = canvases.find_feedback(drawn)
     canvas = drawn.without(feedback)
     canvases.check_canvas(context, canvas)
     if canvas.circle() or not canvas.nodes:
         return None
-    regions = find_regions(context, canvas)
-    deciders = find_deciders(context, canvas, regions)
+    regions = canvases.find_regions(context, canvas)
+    deciders = canvases.find_deciders(context, canvas, regions)
     if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
         return None
     return Scope(context, canvas, regions, feedback, deciders)

@@ -17,16 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from whorl.errors import ProviderError, plural
 from whorl.language.patterns import TEXT_MAX, pattern
-from whorl.providers.json_values import (
-    NotJson,
-    as_text,
-    beside,
-    clean,
-    json_bytes,
-    parse_json,
-    table_of,
-    tables_of,
-)
+from whorl.providers import json_values
 from whorl.providers.models.conversation import (
     Answer,
     Limit,
@@ -84,7 +75,7 @@ class AnswerReader:
     def add_text(self, piece: Json) -> None:
         if piece and isinstance(piece, str):
             self._pieces.append(piece)
-            self._emit(clean(piece))
+            self._emit(json_values.clean(piece))
 
     def add_call(
         self, place: Json, *, call_id: Json = None, name: Json = None, arguments: Json = None
@@ -103,12 +94,12 @@ class AnswerReader:
             if isinstance(piece, str) and piece and not call[field]:
                 call[field] = piece
         if arguments is not None:
-            call["arguments"] += as_text(arguments)
+            call["arguments"] += json_values.as_text(arguments)
 
     def answer(self) -> Answer:
         """Returns the answer, with the token counts that the server reported."""
         return Answer(
-            clean(self.text),
+            json_values.clean(self.text),
             self.finish,
             counted(self.usage.get(self.counts[0])),
             counted(self.usage.get(self.counts[1])),
@@ -233,7 +224,7 @@ class HttpWire:
         call = replace(self._call(provider, None, ""), headers=self.headers, timeout_s=CHECK_S)
         received = await self._outbound.request(call, check_status=True)
         text = received.body.decode("utf-8", "replace")
-        await beside(partial(_object_of, text, received.what), len(text))
+        await json_values.beside(partial(_object_of, text, received.what), len(text))
         return f"answers at {received.url}"
 
     def _key(self, conversation: Conversation, left_out: Fields) -> str:
@@ -259,7 +250,7 @@ class HttpWire:
             method="GET" if body is None else "POST",
             url=self.url(provider.base_url, is_check=body is None),
             headers=(*headers, ("idempotency-key", key)) if key else headers,
-            body=b"" if body is None else json_bytes(body),
+            body=b"" if body is None else json_values.json_bytes(body),
             credential=credential,
             # Each token of a stream comes in an envelope of some hundred bytes.
             bytes_max=client.BYTES_HARD_MAX,
@@ -275,7 +266,9 @@ class HttpWire:
                 await self._read_stream(incoming.lines(), incoming.what, reader)
                 return reader.answer()
             text = (await incoming.read()).decode("utf-8", "replace")
-            reader.take_reply(await beside(partial(_object_of, text, incoming.what), len(text)))
+            reader.take_reply(
+                await json_values.beside(partial(_object_of, text, incoming.what), len(text))
+            )
             if not reader.has_message:
                 raise client.malformed(incoming.what, "the reply holds no message")
             return reader.answer()
@@ -300,7 +293,7 @@ class HttpWire:
         except ProviderError as error:
             # So much of the answer is paid for.
             if reader.text:
-                error.detail["partial"] = clean(reader.text)[-PARTIAL_MAX:]
+                error.detail["partial"] = json_values.clean(reader.text)[-PARTIAL_MAX:]
                 error.detail["characters"] = len(reader.text)
             raise
 
@@ -321,7 +314,7 @@ class HttpWire:
 
 def _limit(body: Body) -> Limit | None:
     # Ollama has it among its options.
-    options = body | table_of(body.get("options"))
+    options = body | json_values.table_of(body.get("options"))
     for field in _LIMIT_FIELDS:
         if isinstance(tokens := options.get(field), int):
             return Limit(field, tokens)
@@ -331,8 +324,8 @@ def _limit(body: Body) -> Limit | None:
 def _object_of(text: str, what: str) -> Body:
     """Returns the JSON object of a reply or event. Raises the failure in it, if any."""
     try:
-        reply = parse_json(text, in_part=True)
-    except NotJson as cause:
+        reply = json_values.parse_json(text, in_part=True)
+    except json_values.NotJson as cause:
         raise client.malformed(what, f"the reply is not JSON: {cause}") from None
     if not isinstance(reply, dict):
         raise client.malformed(what, "the reply is not a JSON object")
@@ -357,21 +350,21 @@ class OpenAIReader(AnswerReader):
     counts = ("prompt_tokens", "completion_tokens")
 
     def take(self, event: Body) -> bool:
-        self.usage = table_of(event.get("usage")) or self.usage
-        choice = next(iter(tables_of(event.get("choices"))), {})
+        self.usage = json_values.table_of(event.get("usage")) or self.usage
+        choice = next(iter(json_values.tables_of(event.get("choices"))), {})
         given = choice.get("delta") or choice.get("message")
         if choice and not given:
             given = {"content": choice.get("text")}
-        message = table_of(given)
+        message = json_values.table_of(given)
         content, refusal = message.get("content"), message.get("refusal")
         if isinstance(content, list):
-            texts = [part.get("text") for part in tables_of(content)]
+            texts = [part.get("text") for part in json_values.tables_of(content)]
             content = "".join(text for text in texts if isinstance(text, str))
         self.add_text(content)
-        self.refusal += clean(refusal) if isinstance(refusal, str) else ""
-        called = tables_of(message.get("tool_calls"))
+        self.refusal += json_values.clean(refusal) if isinstance(refusal, str) else ""
+        called = json_values.tables_of(message.get("tool_calls"))
         for number, call in enumerate(called):
-            function, place = table_of(call.get("function")), call.get("index")
+            function, place = json_values.table_of(call.get("function")), call.get("index")
             self.add_call(
                 number if place is None else place,
                 call_id=call.get("id"),
@@ -383,7 +376,7 @@ class OpenAIReader(AnswerReader):
         return False
 
     def answer(self) -> Answer:
-        cached = table_of(self.usage.get("prompt_tokens_details")).get("cached_tokens")
+        cached = json_values.table_of(self.usage.get("prompt_tokens_details")).get("cached_tokens")
         return replace(super().answer(), cache_read_tokens=counted(cached) or 0)
 
 
@@ -462,11 +455,11 @@ class _OllamaReader(AnswerReader):
 
     def take(self, event: Body) -> bool:
         self.usage = event
-        message = table_of(event.get("message"))
+        message = json_values.table_of(event.get("message"))
         self.has_message = isinstance(event.get("message"), dict)
         self.add_text(message.get("content"))
-        for call in tables_of(message.get("tool_calls")):
-            function = table_of(call.get("function"))
+        for call in json_values.tables_of(message.get("tool_calls")):
+            function = json_values.table_of(call.get("function"))
             name, arguments = function.get("name"), function.get("arguments")
             self.add_call(None, call_id=call.get("id"), name=name, arguments=arguments)
         return bool(event.get("done"))
@@ -566,7 +559,7 @@ def _answer(reply: Json, prompt: str, name: str, cap: int | None) -> Answer:
         headers = {"retry-after": str(fields.get("retry_after", ""))}
         fault = str(fields.get("text", "scripted fault"))
         raise client.status_fault(f"scripted provider {name!r}", status, headers, fault)
-    text = as_text(fields["json"] if "json" in fields else fields.get("text", ""))
+    text = json_values.as_text(fields["json"] if "json" in fields else fields.get("text", ""))
     calls, words = tool_calls(fields.get("calls")), text.split()
     finish = str(fields.get("finish", "tool_calls" if calls else "stop"))
     answer = Answer(text, finish, len(prompt.split()), len(words), {"scripted": True}, calls)
@@ -599,29 +592,31 @@ class _AnthropicReader(AnswerReader):
     def take(self, event: Body) -> bool:
         match event.get("type"):
             case "message_start":
-                self._begin(table_of(event.get("message")))
+                self._begin(json_values.table_of(event.get("message")))
             case "content_block_start":
-                self._begin_block(event.get("index"), table_of(event.get("content_block")))
+                self._begin_block(
+                    event.get("index"), json_values.table_of(event.get("content_block"))
+                )
             case "content_block_delta":
-                delta = table_of(event.get("delta"))
+                delta = json_values.table_of(event.get("delta"))
                 if delta.get("type") == "text_delta":
                     self.add_text(delta.get("text"))
                 elif delta.get("type") == "input_json_delta":
                     self._add_input(event.get("index"), delta.get("partial_json") or "")
             case "message_delta":
-                self.finish = str(table_of(event.get("delta")).get("stop_reason") or "")
-                usage = table_of(event.get("usage"))
+                self.finish = str(json_values.table_of(event.get("delta")).get("stop_reason") or "")
+                usage = json_values.table_of(event.get("usage"))
                 self.usage |= {name: n for name, n in usage.items() if n is not None}
         return event.get("type") == "message_stop"
 
     def take_reply(self, reply: Body) -> None:
         self.has_message = isinstance(reply.get("content"), list)
         self._begin(reply)
-        for place, block in enumerate(tables_of(reply.get("content"))):
+        for place, block in enumerate(json_values.tables_of(reply.get("content"))):
             self._begin_block(place, block)
 
     def _begin(self, message: Body) -> None:
-        self.usage |= table_of(message.get("usage"))
+        self.usage |= json_values.table_of(message.get("usage"))
         self.finish = str(message.get("stop_reason") or "")
 
     def _begin_block(self, place: Json, block: Body) -> None:
@@ -637,7 +632,7 @@ class _AnthropicReader(AnswerReader):
 
     def _add_input(self, place: Json, given: Json) -> None:
         if str(place) in self._answers:
-            self.add_text(as_text(given))
+            self.add_text(json_values.as_text(given))
         else:
             self.add_call(place, arguments=given)
 
@@ -701,7 +696,7 @@ def _anthropic_tools(candidate: Candidate, conversation: Conversation) -> Body:
     ]
     choice: Body = {"type": "none"} if conversation.must_answer else {}
     schema = conversation.schema
-    if candidate.provider.structured and table_of(schema).get("type") == "object":
+    if candidate.provider.structured and json_values.table_of(schema).get("type") == "object":
         is_free = bool(offered) and not conversation.must_answer
         choice = {"type": "any"} if is_free else {"type": "tool", "name": ANSWER_TOOL}
         described = "Gives the answer. Call it once, when the answer is known."

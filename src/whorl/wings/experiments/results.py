@@ -20,6 +20,7 @@ from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.source.paths import open_file
+from whorl.wings.experiments import trials, variants
 from whorl.wings.experiments.report import (
     Commands,
     Report,
@@ -30,45 +31,10 @@ from whorl.wings.experiments.report import (
     tell_of_trials,
 )
 from whorl.wings.experiments.statistics import Judged, JudgeReport, finite, reliability
-from whorl.wings.experiments.trials import (
-    EXACT_USD,
-    FAILED,
-    SOLVED,
-    Collection,
-    Graded,
-    blocks_of,
-    generation_of,
-    is_grading,
-    is_known,
-    is_steered,
-    reads_outputs,
-    rows_of,
-)
-from whorl.wings.experiments.variants import (
-    fails_with,
-    loop_named,
-    prepare,
-    unknown,
-    workflow_named,
-)
+from whorl.wings.experiments.what_if import loop_facts
+from whorl.wings.experiments.what_if import sweep as sweeps
 from whorl.wings.experiments.what_if.evaluate import GONE_ON, own_rule
-from whorl.wings.experiments.what_if.loop_facts import (
-    Subject,
-    atom_of,
-    atoms_in,
-    count_votes,
-    facts_of,
-    votes_in,
-)
 from whorl.wings.experiments.what_if.query import IterationOutputs
-from whorl.wings.experiments.what_if.sweep import (
-    NO_GRADE,
-    Sweep,
-    default_rules,
-    ideal_rows,
-    results_of,
-    sweep_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +44,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
-    from whorl.wings.experiments.trials import Grade, Graded, Outcome
+    from whorl.wings.experiments.trials import Grade, Outcome
     from whorl.wings.experiments.variants import Prepared
     from whorl.wings.experiments.what_if.evaluate import Rule
     from whorl.wings.experiments.what_if.loop_facts import IterationFacts, LoopFacts
@@ -105,27 +71,29 @@ class Study:
         self._settings = settings
         command = f"whorl experiment run {quote(experiment.file.removeprefix(f'{project.root}/'))}"
         self._commands = commands or Commands(command, f"{command} --fresh")
-        self.prepared = prepare(project, experiment)
+        self.prepared = variants.prepare(project, experiment)
         self.generation, self._least = 0, generation
         self.refresh()
 
     def refresh(self) -> None:
         """Reads the runs again."""
-        generation = max(self._least, generation_of(self.store, self.experiment.name))
+        generation = max(self._least, trials.generation_of(self.store, self.experiment.name))
         if generation != self.generation:
             self.generation = generation
-            self.blocks = blocks_of(self.experiment, self.prepared, self._settings, generation)
-        self.rows = rows_of(self.store, self.experiment.name, generation)
-        self.collection = Collection(self.store, self.experiment, self.rows, generation)
-        self._graded: list[list[Graded]] | None = None
+            self.blocks = trials.blocks_of(
+                self.experiment, self.prepared, self._settings, generation
+            )
+        self.rows = trials.rows_of(self.store, self.experiment.name, generation)
+        self.collection = trials.Collection(self.store, self.experiment, self.rows, generation)
+        self._graded: list[list[trials.Graded]] | None = None
 
     @property
-    def graded(self) -> list[list[Graded]]:
+    def graded(self) -> list[list[trials.Graded]]:
         """All trials with their grades, except those that a person has steered."""
         if self._graded is None:
             graded, known = self.collection.graded, (t.key for block in self.blocks for t in block)
             rows = {key: row for key in known if (row := self.rows.get(key)) is not None}
-            out = {key: row.id for key, row in rows.items() if is_steered(self.store, row)}
+            out = {key: row.id for key, row in rows.items() if trials.is_steered(self.store, row)}
             self._graded = [[graded(t) for t in block if t.key not in out] for block in self.blocks]
             count = plural(len(out), "trial")
             words = f"{count} changed by a person, and left out: {', '.join(out.values())}"
@@ -151,15 +119,15 @@ class Study:
         budget, spent_usd = self.experiment.budget, sum(row.cost_usd for row in self.rows.values())
         limited = (key for key, row in self.rows.items() if row.budget_usd is not None)
         has_own = self.experiment.trial_budget is not None
-        is_limited = needs_usd or any(not has_own or is_grading(key) for key in limited)
+        is_limited = needs_usd or any(not has_own or trials.is_grading(key) for key in limited)
         needs_usd = max(needs_usd, spent_usd)
-        is_enough = not is_limited if budget is None else needs_usd <= budget + EXACT_USD
+        is_enough = not is_limited if budget is None else needs_usd <= budget + trials.EXACT_USD
         if is_enough:
             return None
         wanted_usd = needs_usd + max(spent_usd, needs_usd - spent_usd)
         return math.ceil(100 * (wanted_usd - (budget or 0.0))) / 100
 
-    def _flat(self, variant: str = "") -> list[Graded]:
+    def _flat(self, variant: str = "") -> list[trials.Graded]:
         """Returns all trials, or those of a variant."""
         flat = (one for block in self.graded for one in block)
         return [one for one in flat if variant in ("", one.outcome.trial.variant)]
@@ -174,17 +142,17 @@ class Study:
     def others(self) -> int:
         """How many of its runs are of cases, variants or versions that the file no longer has."""
         known = {trial.key for block in self.blocks for trial in block}
-        return sum(key not in known and not is_grading(key) for key in self.rows)
+        return sum(key not in known and not trials.is_grading(key) for key in self.rows)
 
     def loop(self, name: str = "", variant: str = "") -> Loop:
-        return loop_named(self.experiment, self.prepared, name, variant)
+        return variants.loop_named(self.experiment, self.prepared, name, variant)
 
     def workflow(self, variant: str = "") -> Workflow:
-        return workflow_named(self.experiment, self.prepared, variant)
+        return variants.workflow_named(self.experiment, self.prepared, variant)
 
     def sweep(
         self, name: str = "", variant: str = "", rules: Sequence[Rule] | None = None
-    ) -> Sweep:
+    ) -> sweeps.Sweep:
         """Returns what rules would have given and cost over the recorded runs of a variant."""
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
@@ -193,13 +161,13 @@ class Study:
             self.check_ended(variant or self.experiment.baseline)
             words = f"no run of experiment {self.experiment.name!r} has reached loop {loop.name!r}"
             raise UsageError(words, help=self.commands.run, code="X109")
-        rules = default_rules(loop, subjects) if rules is None else rules
-        found = sweep_of(loop, subjects, rules, margin=self.experiment.margin)
+        rules = sweeps.default_rules(loop, subjects) if rules is None else rules
+        found = sweeps.sweep_of(loop, subjects, rules, margin=self.experiment.margin)
         tell_of_trials(found, self.store, flat, self.commands)
         found.words += self.steered
         if not found.rules:
             why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
-            if why == NO_GRADE:
+            if why == sweeps.NO_GRADE:
                 raise no_grade(self.experiment, self.commands, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
@@ -209,13 +177,15 @@ class Study:
 
     def subjects(
         self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None
-    ) -> list[Subject]:
+    ) -> list[loop_facts.Subject]:
         """Returns the recorded runs of a variant, with the facts and grades of their iterations."""
         name = variant or self.experiment.baseline
-        atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
+        atoms = loop_facts.atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
         options: Any = {"loop": loop.name, "names": names, "keep_results": True}
-        is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
+        is_zero = self.experiment.on_failure == "zero" and variants.fails_with(
+            self.workflow(name), loop
+        )
         failed = 0.0 if is_zero else None
         main, is_solved = self.experiment.main_grader, self.collection.is_solved
         subjects, plan = [], None
@@ -224,11 +194,15 @@ class Study:
             # All trials of a variant have the same workflow.
             plan = plan or Plan(from_json(self.store.workflow(outcome.run)))
             group = outcome.trial.case.group if self.experiment.is_grouped else ""
-            for facts in facts_of(self.store, outcome.run, atoms, plan=plan, **options)[:1]:
+            for facts in loop_facts.facts_of(self.store, outcome.run, atoms, plan=plan, **options)[
+                :1
+            ]:
                 grades = self._grades(facts, loop, outcome, name)
                 solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
                 of = (outcome.trial.case.id, group, solved, failed)
-                subjects.append(Subject(facts, grades, *of, is_priced=not outcome.unpriced))
+                subjects.append(
+                    loop_facts.Subject(facts, grades, *of, is_priced=not outcome.unpriced)
+                )
         return subjects
 
     def check_ended(self, variant: str = "") -> None:
@@ -249,7 +223,7 @@ class Study:
         grader, grades = self.experiment.graders[self.experiment.main_grader], {}
         workflow = self.workflow(variant)
         for number, names in iteration_names(self.collection, workflow, loop, outcome, facts):
-            if not is_known(grader, names):
+            if not trials.is_known(grader, names):
                 words = f"steps after {loop.name!r} decide the outputs, so those of another "
                 words += "iteration are not known"
                 advice = "grade `results` of the iteration instead of `outputs`"
@@ -261,7 +235,11 @@ class Study:
 
 
 def iteration_names(
-    collection: Collection, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
+    collection: trials.Collection,
+    workflow: Workflow,
+    loop: Loop,
+    outcome: Outcome,
+    facts: LoopFacts,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields what graders see of each iteration, as if the loop had returned that one.
 
@@ -269,7 +247,7 @@ def iteration_names(
     would have failed; this is checked for a failed run.
     """
     outputs = IterationOutputs(collection.store, workflow, loop, outcome)
-    is_asked = any(map(reads_outputs, collection.experiment.graders.values()))
+    is_asked = any(map(trials.reads_outputs, collection.experiment.graders.values()))
     for number, results in facts.results.items():
         names = collection.names(outcome, results)
         # A failed run has no outputs, even if its loop returned an iteration.
@@ -292,7 +270,7 @@ _VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
 class _Judgement:
     """A result with the verdict of the judge, or the reason why it has none, and its label."""
 
-    of: Graded
+    of: trials.Graded
     iteration: int | None
     label: bool | None
     verdict: bool | None = None
@@ -320,11 +298,11 @@ def check_judged(
     """Raises UsageError if there is no such judge; `against` is a grader, or empty."""
     graders = experiment.graders
     if against and against not in graders:
-        raise unknown("grader", against, graders)
+        raise variants.unknown("grader", against, graders)
     judges = [known for known, one in graders.items() if one.kind == "judge"]
     advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
     if name in graders:
-        workflow_named(experiment, prepared, variant)
+        variants.workflow_named(experiment, prepared, variant)
         if graders[name].is_free:
             words = f"grader {name!r} is no judge: it is an expression"
             raise UsageError(words, help=advice, code="W007")
@@ -334,7 +312,7 @@ def check_judged(
             known = f"--against another one: {others}" if others else "--against labels.csv"
             raise UsageError(words, help=known)
         return
-    loop = loop_named(experiment, prepared, name, variant)
+    loop = variants.loop_named(experiment, prepared, name, variant)
     if judge_in(loop) is None:
         raise UsageError(f"loop {loop.name!r} has no judge", help=advice, code="W007")
 
@@ -424,10 +402,10 @@ def _effect(
         return {}, 0
     changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
     rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
-    found = dict(zip(rules, results_of(loop, [*rules.values()], subjects), strict=True))
+    found = dict(zip(rules, sweeps.results_of(loop, [*rules.values()], subjects), strict=True))
     known = {n: one for n, one in found.items() if not one.unknown}
     made = {n: (finite(one.grade), finite(one.cost_usd)) for n, one in known.items()}
-    ideal = ideal_rows(loop, subjects, own.at_most)
+    ideal = sweeps.ideal_rows(loop, subjects, own.at_most)
     grade, usd, _ = ideal.get("the judge is always right", (math.nan,) * 3)
     return made | {"always right": (finite(grade), finite(usd))}, len(subjects)
 
@@ -458,28 +436,30 @@ def _of_grader(
         for number, seen, _ in _iterations(study, loop, outcome):
             label = labels.of(one, number, seen)
             # A judge cannot grade unknown outputs.
-            if is_known(grader, seen):
+            if trials.is_known(grader, seen):
                 yield _graded(one, number, label, study.collection.grade(grader, seen))
 
 
-def _graded(one: Graded, number: int | None, label: bool | None, grade: Grade | None) -> _Judgement:
+def _graded(
+    one: trials.Graded, number: int | None, label: bool | None, grade: Grade | None
+) -> _Judgement:
     if grade is None or grade.value is None:
         return _Judgement(one, number, label, fault="" if grade is None else grade.fault)
-    return _Judgement(one, number, label, grade.value > SOLVED, grade.votes, grade.run)
+    return _Judgement(one, number, label, grade.value > trials.SOLVED, grade.votes, grade.run)
 
 
 def _of_loop(
     study: Study, loop: Loop, judge: Judge, labels: GradeLabels | FileLabels, variant: str
 ) -> Iterator[_Judgement]:
-    atom = atom_of(judge)
+    atom = loop_facts.atom_of(judge)
     for one in (one for block in study.graded for one in block):
         outcome = one.outcome
         is_other = outcome.trial.variant != (variant or study.experiment.baseline)
         if is_other or not outcome.is_done:
             continue
         for number, seen, row in _iterations(study, loop, outcome):
-            if votes := votes_in(row.calls, atom):
-                is_yes, _, _ = count_votes(votes, judge.votes)
+            if votes := loop_facts.votes_in(row.calls, atom):
+                is_yes, _, _ = loop_facts.count_votes(votes, judge.votes)
                 cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
                 label = labels.of(one, number, seen)
                 yield _Judgement(one, number, label, bool(is_yes), cast, str(outcome.run))
@@ -491,12 +471,12 @@ def _iterations(
     """Yields what labels see of iterations. Failures behind the loop do not count for a judge."""
     assert outcome.run is not None
     workflow = study.prepared[outcome.trial.variant].workflow
-    atoms = atoms_in([loop.until])
-    found = facts_of(study.store, outcome.run, atoms, loop=loop.name, keep_results=True)
+    atoms = loop_facts.atoms_in([loop.until])
+    found = loop_facts.facts_of(study.store, outcome.run, atoms, loop=loop.name, keep_results=True)
     for facts in found[:1]:
         rows = {row.number: row for row in facts.iterations}
         for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
-            is_lost = names["outputs"] is FAILED
+            is_lost = names["outputs"] is trials.FAILED
             yield number, names | {"outputs": None} if is_lost else names, rows[number]
 
 
@@ -516,12 +496,12 @@ class GradeLabels:
     def __init__(self, study: Study, against: str) -> None:
         self._study, self._grader = study, study.experiment.graders[against]
 
-    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+    def of(self, one: trials.Graded, number: int | None, names: Any = None) -> bool | None:
         """Returns the label of an iteration, or of a trial's result if it gets no `names`."""
         grade = one.grades.get(self._grader.name)
         if names is not None:
             grade = self._study.collection.grade(self._grader, names)
-        return None if grade is None or grade.value is None else grade.value >= SOLVED
+        return None if grade is None or grade.value is None else grade.value >= trials.SOLVED
 
     def notes(self, unlabelled: int, results: int) -> list[str]:
         """Returns problems with the labels, after all results were read."""
@@ -541,7 +521,7 @@ class FileLabels:
         self._labels = _read(file)
         self._unused = dict.fromkeys(self._labels)
 
-    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+    def of(self, one: trials.Graded, number: int | None, names: Any = None) -> bool | None:
         trial, returned = one.outcome.trial, one.outcome.returned
         if trial.variant != self._variant:
             return None

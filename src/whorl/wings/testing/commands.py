@@ -16,16 +16,8 @@ import click
 
 from whorl.errors import InvalidWorkflow, UsageError, plural, safe
 from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import (
-    json_option,
-    located,
-    pasted,
-    print_json,
-    read_inputs,
-    workflow_option,
-    write_file,
-)
 from whorl.interfaces.cli.terminal import echo, paint, print_lines, say
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.sqlite.listing import MOCKED
@@ -34,14 +26,7 @@ from whorl.services.project import candidates
 from whorl.services.replay import recording_from_run, recording_from_text, replay, steered
 from whorl.services.runs import find_run
 from whorl.source.paths import open_file
-from whorl.wings.testing.files import (
-    REPETITIONS,
-    is_test_file,
-    read_test_file,
-    run_tests,
-    saved_test,
-    tests_beside,
-)
+from whorl.wings.testing import files as test_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,9 +60,9 @@ _LISTED_MAX = 20
     multiple=True,
     help="A secret input, which no recording holds. Repeatable.",
 )
-@workflow_option
-@json_option
-@located
+@options.workflow_option
+@options.json_option
+@options.located
 def test(
     project: Project,
     *,
@@ -133,15 +118,17 @@ def test(
             recorded = recording_from_run(store, chosen, result_of(store, chosen))
     if save:
         advice = "name a file: --save tests/NAME.json"
-        write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
+        options.write_file(
+            save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True
+        )
         if as_json:
-            print_json({"saved": save, "calls": len(recorded.calls)})
+            options.print_json({"saved": save, "calls": len(recorded.calls)})
         else:
             echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
         return 0
-    replayed = replay(read, recorded, read_inputs(project, read, inputs))
+    replayed = replay(read, recorded, options.read_inputs(project, read, inputs))
     if as_json:
-        print_json(asdict(replayed) | {"same": replayed.is_same})
+        options.print_json(asdict(replayed) | {"same": replayed.is_same})
     else:
         print_lines(_replay_lines(file, recorded, replayed))
     return 0 if replayed.is_same else 1
@@ -152,7 +139,7 @@ def _find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]
     found: dict[str, list[str]] = {}
     for file in files or (os.path.relpath(project.root),):
         if os.path.isdir(file):
-            paths = sorted(path for path, _ in candidates(file) if is_test_file(path))
+            paths = sorted(path for path, _ in candidates(file) if test_files.is_test_file(path))
             if not paths:
                 where = repr(file) if files else "this project"
                 advice = "write NAME.test.yaml beside NAME.yaml, or "
@@ -160,8 +147,8 @@ def _find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]
                 raise UsageError(f"there are no tests in {where}", help=advice)
             found |= {path: [path] for path in map(os.path.normpath, paths)}
         else:
-            is_test = is_test_file(file)
-            found[file] = [file] if is_test else tests_beside(project.locate(file))
+            is_test = test_files.is_test_file(file)
+            found[file] = [file] if is_test else test_files.tests_beside(project.locate(file))
     return found
 
 
@@ -173,14 +160,14 @@ def _test_files(
     mistakes: list[Any] = []
     for file in dict.fromkeys(file for each in tests.values() for file in each):
         try:
-            suite = read_test_file(project, file)
+            suite = test_files.read_test_file(project, file)
         except InvalidWorkflow as fault:
             mistakes += map(diagnostic_json, fault.diagnostics)
             if not as_json:
                 show_diagnostics(fault.diagnostics, project.texts(fault.diagnostics))
             continue
         suites.append(suite)
-        done = list(run_tests(suite))
+        done = list(test_files.run_tests(suite))
         failed = sum(bool(each.failures) for each in done)
         ended = f"{failed} of {len(done)} failed" if failed else f"{len(done)} passed"
         if not as_json:
@@ -196,13 +183,13 @@ def _test_files(
             for each in all_tested
         ]  # fmt: skip
         ok = not mistakes and not has_failed
-        print_json({"ok": ok, "tests": rows, "coverage": covered, "diagnostics": mistakes})
+        options.print_json({"ok": ok, "tests": rows, "coverage": covered, "diagnostics": mistakes})
     else:
         print_lines(_summary_lines(all_tested, covered))
         if is_under:
             echo(f"reached {_percent(covered):.0f} %, which is less than {least:g} %")
         if worst := [each.file for each in all_tested if each.failures]:
-            say(f"next: {pasted('test', worst[0])}")
+            say(f"next: {options.pasted('test', worst[0])}")
     return 2 if mistakes else int(is_under or has_failed)
 
 
@@ -252,7 +239,7 @@ def _covered(file: str, workflow: Workflow, outcomes: Iterable[Outcome]) -> dict
         record["path"]
         for outcome in outcomes
         for record in outcome.records()
-        if record["kind"] not in REPETITIONS and record["status"] != "skipped"
+        if record["kind"] not in test_files.REPETITIONS and record["status"] != "skipped"
     }
     nodes = index_nodes(workflow)
     # If other nodes have a place in the file, the reader added the nodes without one.
@@ -304,11 +291,11 @@ def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
     if Path(save).exists():
         raise UsageError(f"{save!r} exists", help="name another file")
     beside = os.path.relpath(file, os.path.dirname(save) or ".").replace(os.sep, "/")
-    text = saved_test(store, run, beside, f"as in run {run}")
+    text = test_files.saved_test(store, run, beside, f"as in run {run}")
     advice = "name a file: --save NAME.test.yaml"
-    write_file(save, text, advice=advice, makes_folder=True, is_private=True)
+    options.write_file(save, text, advice=advice, makes_folder=True, is_private=True)
     echo(f"saved run {run} as a test to {save}")
-    say(f"next: {pasted('test', save)}")
+    say(f"next: {options.pasted('test', save)}")
     return 0
 
 
@@ -343,5 +330,5 @@ def _difference(before: Json, now: Json) -> Iterator[str]:
 
 def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
     """Returns a summary of a test file; raises InvalidWorkflow with its mistakes."""
-    words = plural(len(read_test_file(project, file).fields["tests"]), "test")
+    words = plural(len(test_files.read_test_file(project, file).fields["tests"]), "test")
     return f"ok, {words}", []

@@ -17,15 +17,7 @@ from whorl.interpreter.plan import Combined, loop_plan
 from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import Names, conditions_in, inner_values
 from whorl.lazily import dataclass
-from whorl.wings.experiments.what_if.loop_facts import (
-    FAULT,
-    FREE,
-    HANDED_OVER,
-    USAGE,
-    atom_of,
-    count_votes,
-    votes_in,
-)
+from whorl.wings.experiments.what_if import loop_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -98,13 +90,13 @@ class AlikeRules:
         self.plan = loop_plan(first.until)
         self.reads_best = reads_best(loop)
         leaves = list(_read_leaves(self.plan.rule))
-        self.atoms = {leaf.id: atom_of(leaf.condition) for leaf in leaves}
+        self.atoms = {leaf.id: loop_facts.atom_of(leaf.condition) for leaf in leaves}
         self.measuring = [
             self.atoms[leaf.id] for leaf in leaves if isinstance(leaf.condition, Score | Stable)
         ]
         self.score = next(iter(self.plan.scores.values()), None)
-        self.score_atom = "" if self.score is None else atom_of(self.score)
-        judges = list(map(atom_of, self.plan.judges.values()))
+        self.score_atom = "" if self.score is None else loop_facts.atom_of(self.score)
+        judges = list(map(loop_facts.atom_of, self.plan.judges.values()))
         self._is_twice = len(judges) > len(set(judges))
 
     def answers(self, facts: LoopFacts) -> list[Answer]:
@@ -124,7 +116,7 @@ class _Walk:
         self._facts, self._rules, self._loop = facts, rules, rules.loop
         self._marks: dict[str, float] = {}
         self._stale: dict[str, int] = {}
-        self._usage: dict[str, float] = dict.fromkeys(USAGE, 0)
+        self._usage: dict[str, float] = dict.fromkeys(loop_facts.USAGE, 0)
         self._count = self._in_doubt = 0
         self._first = self._last = self._best = None  # type: int | None
         self._latest: IterationFacts | None = None
@@ -202,7 +194,7 @@ class _Walk:
         self._last, self._first, self._latest = row.number, self._first or row.number, row
         self._count_stale(row)
         if is_ahead or not row.is_judged:
-            if FAULT in (row.atoms.get(atom) for atom in self._rules.measuring):
+            if loop_facts.FAULT in (row.atoms.get(atom) for atom in self._rules.measuring):
                 return "failed", ""
             self._keep_best(row, approved=False)
             if row.by == "break":
@@ -245,7 +237,7 @@ class _Walk:
     def _pay(self, calls: Iterable[Call]) -> None:
         for call in calls:
             self._in_doubt += call.is_in_doubt
-            for name in USAGE:
+            for name in loop_facts.USAGE:
                 self._usage[name] += call.usage.get(name, 0)
 
     def _keep_best(self, row: IterationFacts, *, approved: bool) -> None:
@@ -273,7 +265,7 @@ class _Walk:
     def _check(self, row: IterationFacts) -> Verdict | None:
         """Returns the verdict on the rule, or None if one of its expressions fails."""
         values = [row.atoms.get(atom) for atom in self._rules.atoms.values()]
-        if FAULT in values or row.atoms.get(HANDED_OVER) == FAULT:
+        if loop_facts.FAULT in values or row.atoms.get(loop_facts.HANDED_OVER) == loop_facts.FAULT:
             return None
         plan = self._rules.plan
         if plan.rule is None:
@@ -319,13 +311,13 @@ class _Walk:
 
     def _ask(self, row: IterationFacts, judge: Judge) -> bool | None:
         """Returns a judge's verdict and counts its cost. It may need fewer votes than were cast."""
-        atom = atom_of(judge)
+        atom = loop_facts.atom_of(judge)
         calls = [call for call in row.calls if call.judge == atom]
-        votes = votes_in(calls, atom)
+        votes = loop_facts.votes_in(calls, atom)
         if not votes:
             words = "failed" if calls else "was not asked"
             raise NotKnownError(f"the judge {words} in iteration {row.number}")
-        met, took, is_known = count_votes(votes, judge.votes)
+        met, took, is_known = loop_facts.count_votes(votes, judge.votes)
         if not is_known:
             cast = f"the judge has {plural(len(votes), 'vote')} in iteration {row.number}"
             raise NotKnownError(f"{cast}, not {judge.votes}")
@@ -345,7 +337,7 @@ def score_in(row: IterationFacts, score: Score, atom: str) -> float | None:
 
 def best_numbers(facts: LoopFacts, score: Score) -> list[int]:
     """Returns the best iteration up to each one; without any score, that iteration itself."""
-    atom, best, top = atom_of(score), 0, -math.inf
+    atom, best, top = loop_facts.atom_of(score), 0, -math.inf
     numbers = []
     for index, row in enumerate(facts.iterations, 1):
         value = score_in(row, score, atom)
@@ -383,7 +375,7 @@ def obstacle(loop: Loop, rule: Rule) -> str:
         return f"{words}, which another score would have changed"
     if loop.check != "after" and reads_best(loop) and rule.until != loop.until:
         return f"iterations of {loop.name!r} see best, which another condition would have changed"
-    if any(each not in loop.facts and each[1] not in FREE for each in rule.names):
+    if any(each not in loop.facts and each[1] not in loop_facts.FREE for each in rule.names):
         return "the rule reads a value that the recorded iterations did not have"
     if loop.ask != "never":
         return f"a person is asked about iterations of {loop.name!r}"
@@ -409,7 +401,7 @@ def first_score(until: Condition | None) -> Score | None:
 
 def _measured(until: Condition | None) -> tuple[Any, ...]:
     score = first_score(until)
-    return () if score is None else (atom_of(score), score.low, score.high)
+    return () if score is None else (loop_facts.atom_of(score), score.low, score.high)
 
 
 def simple_conditions(until: Condition | None) -> list[Condition]:

@@ -15,17 +15,7 @@ from whorl.ir import AnyOf, Judge, Plateau, Score
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.wings.experiments import statistics
-from whorl.wings.experiments.what_if.evaluate import (
-    AlikeRules,
-    Rule,
-    best_numbers,
-    first_score,
-    limits_left_out,
-    obstacle,
-    own_rule,
-    rule_words,
-    simple_conditions,
-)
+from whorl.wings.experiments.what_if import evaluate
 from whorl.wings.experiments.what_if.loop_facts import Subject, atom_of
 
 if TYPE_CHECKING:
@@ -52,7 +42,7 @@ class RuleResult:
     The cost of a run is NaN if its model has no price.
     """
 
-    rule: Rule
+    rule: evaluate.Rule
     words: str
     grades: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
@@ -115,17 +105,19 @@ class Sweep:
         self.recommended, self.honest, self.not_recommended = None, {}, why
 
 
-def results_of(loop: Loop, rules: Sequence[Rule], subjects: Sequence[Subject]) -> list[RuleResult]:
+def results_of(
+    loop: Loop, rules: Sequence[evaluate.Rule], subjects: Sequence[Subject]
+) -> list[RuleResult]:
     """Returns the results of each rule; rules with the same condition are answered at once."""
-    results = [RuleResult(rule, rule_words(rule)) for rule in rules]
+    results = [RuleResult(rule, evaluate.rule_words(rule)) for rule in rules]
     alike: dict[str, list[RuleResult]] = {}
     for result in results:
-        if why := obstacle(loop, result.rule):
+        if why := evaluate.obstacle(loop, result.rule):
             result.unknown, result.why = len(subjects), why
         else:
             alike.setdefault(repr(result.rule.until), []).append(result)
     for group in alike.values():
-        family = AlikeRules(loop, [result.rule for result in group])
+        family = evaluate.AlikeRules(loop, [result.rule for result in group])
         for subject in subjects:
             for result, found in zip(group, family.answers(subject.facts), strict=True):
                 result.add(subject, found)
@@ -136,12 +128,12 @@ def results_of(loop: Loop, rules: Sequence[Rule], subjects: Sequence[Subject]) -
     return results
 
 
-def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
+def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[evaluate.Rule]:
     """Returns the rules that are tried by default."""
     longest = max((len(s.facts.iterations) for s in subjects), default=1)
-    score = first_score(loop.until)
+    score = evaluate.first_score(loop.until)
     untils: list[Condition | None] = [loop.until, None]
-    leaves = simple_conditions(loop.until)
+    leaves = evaluate.simple_conditions(loop.until)
     untils += [leaf for leaf in leaves if getattr(leaf, "at_least", 0) is not None]
     if score is not None:
         read = (row.atoms.get(atom_of(score)) for s in subjects for row in s.facts.iterations)
@@ -151,12 +143,12 @@ def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
         quantiles = sorted({round(values[place], 2) for place in places if values})
         untils += [replace(score, at_least=at_least) for at_least in quantiles]
         untils += [Plateau(patience) for patience in (1, 2, 3)]
-    rules: dict[str, Rule] = {}
+    rules: dict[str, evaluate.Rule] = {}
     for until in untils:
         whole = _ranking(until, score)
         for at_most in range(1, longest + 1):
             for returns in ("last", "best", "first") if score else ("last",):
-                rule = Rule(whole, at_most, returns, names=loop.facts)
+                rule = evaluate.Rule(whole, at_most, returns, names=loop.facts)
                 rules.setdefault(repr(rule), rule)
     return list(rules.values())[:RULES_MAX]
 
@@ -168,7 +160,7 @@ def _ranking(until: Condition | None, score: Score | None) -> Condition | None:
     measured = replace(score, at_least=None)
     if until is None:
         return measured
-    own = first_score(until)
+    own = evaluate.first_score(until)
     is_same = own is not None and atom_of(own) == atom_of(score)
     return until if is_same else AnyOf((measured, until))
 
@@ -176,12 +168,12 @@ def _ranking(until: Condition | None, score: Score | None) -> Condition | None:
 def sweep_of(
     loop: Loop,
     subjects: Sequence[Subject],
-    rules: Sequence[Rule] | None = None,
+    rules: Sequence[evaluate.Rule] | None = None,
     *,
     margin: float = 0.02,
 ) -> Sweep:
     """Answers rules over recorded runs, ranks those that all runs answer, and chooses one."""
-    own = own_rule(loop)
+    own = evaluate.own_rule(loop)
     tried = list(default_rules(loop, subjects) if rules is None else rules)
     if own is not None and not any(_is_same(own, rule) for rule in tried):
         tried.append(own)
@@ -210,7 +202,7 @@ def sweep_of(
         bands=bands_of(values, units),
         words=[*subject_words(subjects, loop), *growth_words(values, units, margin)],
     )
-    found.words += filter(None, [limits_left_out(loop)])
+    found.words += filter(None, [evaluate.limits_left_out(loop)])
     if not ranked:
         return found
     best = max(ranked, key=lambda result: result.grade)
@@ -223,7 +215,7 @@ def sweep_of(
     return found
 
 
-def _is_same(first: Rule, second: Rule) -> bool:
+def _is_same(first: evaluate.Rule, second: evaluate.Rule) -> bool:
     """Returns whether two rules do the same, with any names for the facts about the loop."""
     return replace(first, names=()) == replace(second, names=())
 
@@ -384,15 +376,15 @@ def by_iteration(subjects: Sequence[Subject], loop: Loop) -> Curves:
     if longest < 1:
         return {}
     rows = [_curves_of(subject, loop, longest) for subject in subjects]
-    names = [_LAST, _MADE, *([] if first_score(loop.until) is None else [_SCORED])]
+    names = [_LAST, _MADE, *([] if evaluate.first_score(loop.until) is None else [_SCORED])]
     return {name: [[row[name][k] for row in rows] for k in range(longest)] for name in names}
 
 
 def _curves_of(subject: Subject, loop: Loop, longest: int) -> dict[str, list[float]]:
     """Returns the grades of one run by iteration; a run that has failed by then returns nothing."""
     grades, fails = made_grades(subject), fails_at(subject, loop) or longest + 1
-    score = first_score(loop.until)
-    numbers = [] if score is None else best_numbers(subject.facts, score)
+    score = evaluate.first_score(loop.until)
+    numbers = [] if score is None else evaluate.best_numbers(subject.facts, score)
     curves: dict[str, list[float]] = {_LAST: [], _MADE: [], _SCORED: []}
     for k in range(1, longest + 1):
         made = [number for number in grades if number <= k]
@@ -545,7 +537,7 @@ def _always_right(loop: Loop, subject: Subject, most: int | None) -> tuple[int, 
     solved, last = [n for n in within if n in subject.solved], max(within)
     if solved:
         return min(solved), min(solved)
-    score = first_score(loop.until)
-    numbers = [] if score is None else best_numbers(subject.facts, score)
+    score = evaluate.first_score(loop.until)
+    numbers = [] if score is None else evaluate.best_numbers(subject.facts, score)
     best = numbers[min(last, len(numbers)) - 1] if numbers else last
     return last, best if best in within else last
