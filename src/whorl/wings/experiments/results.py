@@ -20,16 +20,8 @@ from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.source.paths import open_file
+from whorl.wings.experiments import report as reports
 from whorl.wings.experiments import trials, variants
-from whorl.wings.experiments.report import (
-    Commands,
-    Report,
-    cost_words,
-    no_grade,
-    nothing_ended,
-    report_of,
-    tell_of_trials,
-)
 from whorl.wings.experiments.statistics import Judged, JudgeReport, finite, reliability
 from whorl.wings.experiments.what_if import loop_facts
 from whorl.wings.experiments.what_if import sweep as sweeps
@@ -59,7 +51,7 @@ class Study:
         store: SqliteStore,
         experiment: Experiment,
         settings: Settings,
-        commands: Commands | None = None,
+        commands: reports.Commands | None = None,
         *,
         generation: int = 1,
     ) -> None:
@@ -70,7 +62,7 @@ class Study:
         self.project, self.store, self.experiment = project, store, experiment
         self._settings = settings
         command = f"whorl experiment run {quote(experiment.file.removeprefix(f'{project.root}/'))}"
-        self._commands = commands or Commands(command, f"{command} --fresh")
+        self._commands = commands or reports.Commands(command, f"{command} --fresh")
         self.prepared = variants.prepare(project, experiment)
         self.generation, self._least = 0, generation
         self.refresh()
@@ -106,7 +98,7 @@ class Study:
         return self._steered if self.graded else []
 
     @property
-    def commands(self) -> Commands:
+    def commands(self) -> reports.Commands:
         """The commands that continue it, with a larger budget if the current one is too small."""
         return self._commands.with_budget(self.more_usd(), self.experiment.budget)
 
@@ -132,11 +124,11 @@ class Study:
         flat = (one for block in self.graded for one in block)
         return [one for one in flat if variant in ("", one.outcome.trial.variant)]
 
-    def report(self) -> Report:
+    def report(self) -> reports.Report:
         spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
         parts = (self.experiment, self.store, of, self.rows)
-        words = [*self.steered, *cost_words(*parts)]
-        return report_of(self.experiment, self.graded, spent, self.others, words)
+        words = [*self.steered, *reports.cost_words(*parts)]
+        return reports.report_of(self.experiment, self.graded, spent, self.others, words)
 
     @property
     def others(self) -> int:
@@ -163,12 +155,12 @@ class Study:
             raise UsageError(words, help=self.commands.run, code="X109")
         rules = sweeps.default_rules(loop, subjects) if rules is None else rules
         found = sweeps.sweep_of(loop, subjects, rules, margin=self.experiment.margin)
-        tell_of_trials(found, self.store, flat, self.commands)
+        reports.tell_of_trials(found, self.store, flat, self.commands)
         found.words += self.steered
         if not found.rules:
             why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
             if why == sweeps.NO_GRADE:
-                raise no_grade(self.experiment, self.commands, len(subjects))
+                raise reports.no_grade(self.experiment, self.commands, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
             advice = advice if why.startswith(GONE_ON) else ""
@@ -211,7 +203,7 @@ class Study:
         if not any(True for name in names for _ in self.ended(name)):
             outcomes = [one.outcome for one in self._flat()]
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
-            raise nothing_ended(self.experiment.name, self.commands, ended, self.others)
+            raise reports.nothing_ended(self.experiment.name, self.commands, ended, self.others)
 
     def ended(self, variant: str) -> Iterator[Outcome]:
         outcomes = (one.outcome for one in self._flat(variant))
