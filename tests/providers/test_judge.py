@@ -52,20 +52,14 @@ def test_a_verdict_without_a_reason_is_a_verdict(form: Format) -> None:
 
 
 @every_format
-def test_reasons_can_be_switched_off_by_the_file_and_by_the_operator(form: Format) -> None:
-    off: dict[str, Any] = {"defaults": {"judge_reasons": False}}
-    wants = {"reason": True}
+def test_reasons_can_be_switched_off_by_the_file(form: Format) -> None:
     said = answering(form.plain("NO, it is open"))
 
     by_file, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | {"reason": False}))
     assert WHY not in json.dumps(server.seen[0].json)
     assert by_file.value == {"verdict": "not_met", "answer": "NO, it is open"}
 
-    by_operator, server, _ = perform(form, said, REQUEST, extra=off)
-    assert WHY not in json.dumps(server.seen[0].json)
-    assert by_operator.value == by_file.value
-
-    asked, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | wants), extra=off)
+    asked, server, _ = perform(form, said, REQUEST)
     assert WHY in json.dumps(server.seen[0].json)
     assert asked.value["reason"] == "it is open"  # type: ignore[index,call-overload]
 

@@ -325,14 +325,13 @@ class Judge(task.OwnTask):
     effect: task.Effect = "priced"
 
     def estimate(self, request: task.Request) -> task.Estimate:
-        conversation = judgement_of(self._asked(request))
+        conversation = judgement_of(request)
         tokens = JUDGE_TOKENS + EVIDENCE_TOKENS * bool(request.inputs.get("evidence"))
         choice = self._choice(request)
         return self._context.models.estimate(choice, conversation, answer_tokens=tokens)
 
     async def perform(self, request: task.Request, emit: task.Emit) -> task.Reply:
         with task.before_sending():
-            request = self._asked(request)
             conversation = judgement_of(request)
             choice = self._choice(request)
         models = self._context.models
@@ -348,12 +347,6 @@ class Judge(task.OwnTask):
             unread: Json = {"verdict": "inconclusive", "answer": why}
             return task.Reply(unread, task.Usage(**found["usage"]), detail)
         return task.Reply(judged_value(request.inputs, answer.text), usage, detail)
-
-    def _asked(self, request: task.Request) -> task.Request:
-        """Returns the request with the operator's setting, unless the workflow has one."""
-        if request.inputs.get("reason") is not None or self._settings.judge_reasons:
-            return request
-        return replace(request, inputs={**request.inputs, "reason": False})
 
     def _choice(self, request: task.Request) -> Choice:
         """Returns the model that the condition names, or the operator's, or the workflow's own."""

@@ -65,10 +65,6 @@ REFUSED = [
         *("good", "", "case,label\n1,yes\n2,no\n1,no\n"),
         *("labels.csv, line 4, column 'case': '1' has a label already", ""),
     ),
-    (
-        *("good", "", "case,iteraton,label,note\n1,1,yes,mine\n"),
-        *("labels.csv: no column is 'iteraton'", "'iteration'"),
-    ),
 ]
 
 

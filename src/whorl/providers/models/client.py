@@ -312,18 +312,11 @@ class RateLimit:
         while self._recent and now - self._recent[0].at >= WINDOW_S:
             self._recent.popleft()
         requests, budget = self._provider.requests_per_minute, self._provider.tokens_per_minute
-        if requests is not None and len(self._recent) >= requests:
-            return self._recent[-requests].at + WINDOW_S - now
-        if budget is None:
-            return 0.0
-        spent, wait_s = sum(turn.tokens for turn in self._recent), 0.0
-        for turn in self._recent:
-            # A call over the whole budget goes when nothing else is in the window.
-            if spent + tokens <= budget:
-                break
-            spent -= turn.tokens
-            wait_s = turn.at + WINDOW_S - now
-        return wait_s
+        is_full = requests is not None and len(self._recent) >= requests
+        is_spent = budget is not None and sum(t.tokens for t in self._recent) + tokens > budget
+        # A call over the whole budget goes when nothing else is in the window.
+        waits = bool(self._recent) and (is_full or is_spent)
+        return self._recent[0].at + WINDOW_S - now if waits else 0.0
 
 
 # Which models a task means: `provider/model`, a bare name, or a list to try in order.

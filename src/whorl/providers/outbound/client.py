@@ -286,7 +286,8 @@ class Outbound:
             with network_faults(what):
                 connections = self._connections(target.scheme, of_operator=call.of_operator)
                 response = await stack.enter_async_context(connections.send(request))
-            status, place = response.status, _location(response)
+            locations = (text for name, text in response.headers if name.lower() == b"location")
+            status, place = response.status, next(locations, b"").decode("utf-8", "replace").strip()
             if not call.follow or status not in _MOVED or not place:
                 return response, target
             await stack.aclose()
@@ -328,14 +329,6 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
         return [(name.encode("ascii"), text.encode("utf-8")) for name, text in chosen.items()]
     except UnicodeError:
         raise ProviderError(f"{what}: a header is not plain text", code="P104") from None
-
-
-def _location(response: Response) -> str:
-    place = next((value for name, value in response.headers if name.lower() == b"location"), b"")
-    try:
-        return place.decode("utf-8").strip()
-    except UnicodeDecodeError:
-        return place.decode("latin-1").strip()
 
 
 def _redirected(call: Call, status: int, *, same: bool) -> Call:

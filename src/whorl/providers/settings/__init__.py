@@ -282,7 +282,6 @@ class Settings:
     default_provider: str = ""
     default_model: str = ""
     judge_model: str = ""
-    judge_reasons: bool = True
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=dict)
     allow: Allow = Allow()

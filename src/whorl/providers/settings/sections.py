@@ -73,7 +73,6 @@ def settings_from(
         default_provider=defaults.get("provider") or next(iter(providers), ""),
         default_model=defaults.get("model", ""),
         judge_model=defaults.get("judge_model", ""),
-        judge_reasons=defaults.get("judge_reasons", True),
         providers=providers,
         prices=named("prices", _price),
         allow=_allow(section("allow")),

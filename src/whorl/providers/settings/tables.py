@@ -28,7 +28,6 @@ _ROWS = """
 defaults.provider        text      the provider, if a step names none
 defaults.model           text      the model, if a step names none
 defaults.judge_model     text      the model of judges: provider/model
-defaults.judge_reasons   truth     whether judges say why; default true
 providers.NAME.kind      kind      the format that it speaks
 providers.NAME.base_url  text      its address, if it is not the well-known one
 providers.NAME.model     text      the model that it is asked for by default

@@ -13,7 +13,7 @@ from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError, did_you_mean, plural
+from whorl.errors import UsageError, plural
 from whorl.interpreter.plan import Plan
 from whorl.ir import AllOf, AnyOf, Judge, Loop, from_json
 from whorl.ir.expressions import conditions_in
@@ -475,7 +475,6 @@ def _iterations(
 # The labels for a judge: the grades of a grader, or a file that people wrote.
 
 SIZE_MAX = 64 * 1024 * 1024
-_COLUMNS = ("case", "iteration", "label")
 _WORDS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -543,9 +542,6 @@ def _read(file: str) -> dict[tuple[str, int | None], bool]:
     if missing:
         advice = "a file of labels has the columns case, label and, if needed, iteration"
         raise UsageError(f"{file}: there is no column {missing[0]!r}", help=advice, code="W006")
-    for column in rows.fieldnames or ():
-        if column not in _COLUMNS and (advice := did_you_mean(column, _COLUMNS)):
-            raise UsageError(f"{file}: no column is {column!r}", help=advice, code="W004")
     labels: dict[tuple[str, int | None], bool] = {}
     for line, row in enumerate(rows, 2):
         number, word = ((row.get(name) or "").strip().lower() for name in ("iteration", "label"))
