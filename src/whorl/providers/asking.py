@@ -155,7 +155,6 @@ def conversation_of(
         must_answer=conversations.turn_number(turns) >= (inputs.count("max_turns") or TURNS),
         key=request.key,
         address=request.address,
-        attempt=request.attempt,
     )
 
 
@@ -397,7 +396,6 @@ def judgement_of(request: task.Request) -> conversations.Conversation:
         cap=request.cap,
         key=request.key,
         address=request.address,
-        attempt=request.attempt,
     )
 
 

@@ -108,7 +108,6 @@ class Conversation:
     must_answer: bool = False
     key: str = ""
     address: str = ""
-    attempt: int = 1
 
     @property
     def answer_most(self) -> int:

@@ -543,8 +543,6 @@ class ScriptedWire:
         return plural(len(provider.rules), "rule")
 
     def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:
-        if rule.by == "attempt":
-            return conversation.attempt
         if rule.by == "iteration":
             return iteration_of(conversation.address)
         self._counts[key] = self._counts.get(key, 0) + 1

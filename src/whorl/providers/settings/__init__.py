@@ -58,7 +58,7 @@ def _as_list(entries: Sequence[str]) -> str:
 
 
 Headers: TypeAlias = "tuple[tuple[str, Secret], ...]"
-By: TypeAlias = Literal["order", "iteration", "attempt"]
+By: TypeAlias = Literal["order", "iteration"]
 Exhaust: TypeAlias = Literal["repeat", "error"]
 NotifyOn: TypeAlias = Literal["waiting", "failed", "ended"]
 
@@ -104,8 +104,8 @@ class Allow:
 class ReplyRule:
     """One rule of a scripted provider: its answer to prompts that match.
 
-    `by` selects a reply by the count of calls in this process, or by the iteration or attempt. The
-    last two give the same reply if another process resumes the run.
+    `by` selects a reply by the count of calls in this process, or by the iteration. That is the
+    same if another process resumes the run.
     """
 
     match: str

@@ -325,7 +325,7 @@ STRICT = ("openai", "anthropic", "deepseek", "groq", "mistral")
 # The wire formats of our own; plugins bring others.
 KINDS = ("openai", "anthropic", "ollama", "local", "scripted")
 RULE = ("match", "replies", "by", "exhaust")
-_BY: dict[object, settings.By] = {"order": "order", "iteration": "iteration", "attempt": "attempt"}
+_BY: dict[object, settings.By] = {"order": "order", "iteration": "iteration"}
 _EXHAUST: dict[object, settings.Exhaust] = {"repeat": "repeat", "error": "error"}
 
 
