@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
@@ -78,7 +77,6 @@ class Connections:
         self._room = asyncio.Semaphore(CONNECTIONS_MAX)
         self._idle: dict[str, list[httpcore2.AsyncHTTPConnection]] = {}
         self._idle_count = 0
-        self._swept_at = 0.0
 
     @asynccontextmanager
     async def send(self, request: httpcore2.Request) -> AsyncIterator[httpcore2.Response]:
@@ -103,9 +101,6 @@ class Connections:
     async def _give_back(
         self, origin: httpcore2.Origin, connection: httpcore2.AsyncHTTPConnection
     ) -> None:
-        if self._idle_count >= IDLE_MAX and time.monotonic() - self._swept_at > KEEP_S:
-            self._swept_at = time.monotonic()
-            await self.aclose(lambda kept: kept.has_expired())
         if connection.is_idle() and not connection.is_closed() and self._idle_count < IDLE_MAX:
             self._idle.setdefault(str(origin), []).append(connection)
             self._idle_count += 1
@@ -122,14 +117,8 @@ class Connections:
             await connection.aclose()
         return None
 
-    async def aclose(
-        self, which: Callable[[httpcore2.AsyncHTTPConnection], bool] = lambda kept: True
-    ) -> None:
-        closing = []
-        for kept in self._idle.values():
-            chosen = [connection for connection in kept if which(connection)]
-            kept[:] = [connection for connection in kept if connection not in chosen]
-            closing += chosen
-        self._idle_count -= len(closing)
+    async def aclose(self) -> None:
+        closing = [connection for kept in self._idle.values() for connection in kept]
+        self._idle, self._idle_count = {}, 0
         for connection in closing:
             await connection.aclose()

@@ -10,13 +10,13 @@ import re
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from whorl.errors import UsageError
 from whorl.lazily import dataclass, regex
 from whorl.providers.redaction import LENGTH_SURE, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from whorl.errors import UsageError
     from whorl.language import Json
 
 
@@ -306,11 +306,8 @@ class Settings:
     @property
     def programs(self) -> tuple[str, ...]:
         """The importable workflows that are written in Python: `module:name`."""
-        listed = self.workflows.get("python", [])
-        if not isinstance(listed, list) or not all(isinstance(place, str) for place in listed):
-            why = "[workflows] python must be a list of texts such as 'flows:essay'"
-            raise UsageError(why, code="W901")
-        return tuple(listed)
+        listed = self.workflows.get("python")
+        return tuple(map(str, listed)) if isinstance(listed, list) else ()
 
     def secrets(self) -> tuple[Secret, ...]:
         """Returns every secret, for redaction; a short header is one if its name says so."""
