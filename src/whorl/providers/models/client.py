@@ -218,7 +218,6 @@ class Prices:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._unlisted: set[str] = set()
 
     def cost(
         self, candidate: Candidate, read: int, written: int, *, cached: tuple[int, int] = (0, 0)
@@ -234,8 +233,9 @@ class Prices:
             return (read * price.input + written * price.output) / 1_000_000
         if provider.kind in FREE_KINDS:
             return 0.0
-        listing = _listing_of(provider)
-        if not listing or candidate.name in self._unlisted:
+        public = KNOWN_PROVIDERS.get(provider.name)
+        # A model behind another address has the name of a listed one at most by chance.
+        if public is None or not public.prices or provider.base_url != public.base_url:
             return None
         from genai_prices import Usage, calc_price
 
@@ -246,20 +246,10 @@ class Prices:
             cache_write_tokens=cached[1] or None,
         )
         try:
-            listed = calc_price(usage, model_ref=candidate.model, provider_id=listing)
+            listed = calc_price(usage, model_ref=candidate.model, provider_id=public.prices)
         except LookupError:
-            self._unlisted.add(candidate.name)
             return None
         return float(listed.total_price)
-
-
-def _listing_of(provider: ProviderSettings) -> str:
-    """Returns the provider's name in the price list, or "".
-
-    A model behind another address has the name of a listed one at most by chance.
-    """
-    public = KNOWN_PROVIDERS.get(provider.name)
-    return public.prices if public is not None and provider.base_url == public.base_url else ""
 
 
 @dataclass(slots=True)
