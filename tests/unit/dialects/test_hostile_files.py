@@ -12,7 +12,6 @@ from whorl.dialects import NoFiles, read_workflow
 from whorl.errors import InvalidWorkflow, Span
 from whorl.formats.loom.definitions import Template
 from whorl.formats.loom.forms import is_deployed
-from whorl.formats.orka.agents import sort_behind
 from whorl.formats.studio.functions.transforms import find_path, read_path
 from whorl.language import LanguageError
 from whorl.source import Scalar, Sequence
@@ -65,34 +64,12 @@ def test_a_file_with_too_much_in_it_is_refused_quickly(text: str, file: str) -> 
     assert "W002" in within(3, lambda: _codes(text, file))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "file"),
-    [(_native(1_500), "x.yaml"), (_orka(700, "parallel", "{{ get_input() }}"), "x.yml")],
-    ids=["native", "orka-parallel"],
-)
-def test_a_file_with_many_steps_is_read(text: str, file: str) -> None:
-    assert within(3, lambda: _codes(text, file)) == set()
-
-
 @pytest.mark.parametrize(
     "text",
     ["[a(" + ")" * 20_000, "[a(" + ")" * 20_000 + "]", "[" + " " * 20_000, "[a(" + "[)" * 9_000],
 )
 def test_strings_of_a_deployment_are_recognised_in_linear_time(text: str) -> None:
     within(0.5, lambda: is_deployed(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        *(("[concat('a', 'b')]", True), ("[ resourceGroup().location ]", True)),
-        *(("[concat('[', 'b')]", True), ("[a]", False), ("[f()[0]]", True), ("[[f()]", False)),
-        *(("f()", False), ("", False)),
-    ],
-)
-def test_what_is_computed_at_deployment(text: str, expected: bool) -> None:
-    assert is_deployed(text) is expected
 
 
 def test_all_strings_of_a_template_share_one_fuel() -> None:
@@ -150,9 +127,3 @@ def test_spaces_around_what_a_filter_compares_mean_nothing() -> None:
 
     assert find_path("$[?( @.a == 2 )]", items) == [{"a": 2}]
     assert find_path("$[? @.a==1 ]", items) == [{"a": 1}]
-
-
-def test_names_stand_behind_those_that_they_wait_for() -> None:
-    before = {"a": {"c"}, "b": set[str](), "c": {"b"}, "d": {"e"}, "e": {"d"}}
-
-    assert sort_behind(list("abcde"), before) == ["b", "c", "a"]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from whorl import ir
 from whorl.dialects import ProjectFiles, Reading, read_workflow
 from whorl.errors import InvalidWorkflow
 
@@ -51,20 +50,6 @@ def wrong(folder: Path, name: str = "main.yaml") -> tuple[Diagnostic, ...]:
     return caught.value.diagnostics
 
 
-def test_files_are_named_relative_to_their_caller_and_kept_flat(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        main="whorl: 1\nsteps: {a: {call: parts/outer.yaml}, b: {call: parts/outer.yaml}}\n",
-        parts__outer="whorl: 1\nsteps: {c: {call: ../polish.yaml, with: {text: a}}}\n",
-        polish=POLISH,
-    )
-    workflow = load(tmp_path).workflow
-
-    assert [key for key, _ in workflow.workflows] == ["polish.yaml", "parts/outer.yaml"]
-    assert all(called.workflows == () for _, called in workflow.workflows)
-    assert ir.from_json(ir.to_json(workflow)) == workflow
-
-
 def test_circles_and_long_chains_are_refused(tmp_path: Path) -> None:
     files = {f"f{n}": f"whorl: 1\nsteps: {{a: {{call: f{n + 1}.yaml}}}}\n" for n in range(30)}
     write(
@@ -92,13 +77,6 @@ def test_mistakes_of_called_files_are_reported_in_their_file(tmp_path: Path) -> 
         ("W004", "bad.yaml:2:13"),
         ("W005", "main.yaml:2:64"),
     ]
-
-
-def test_without_files_no_call_is_possible() -> None:
-    with pytest.raises(InvalidWorkflow) as caught:
-        read_workflow("whorl: 1\nsteps: {a: {call: b.yaml}}", "a.yaml")
-
-    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["W016"]
 
 
 LOCAL = """\

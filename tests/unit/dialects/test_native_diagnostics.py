@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from native_files import at, fault, read
+from native_files import at, fault
+
+from whorl.dialects import read_workflow
+from whorl.errors import InvalidWorkflow
 
 # In the loop of `steps: {l: {repeat: {...}}}`, which has a step `b`, if no others.
 IN_A_LOOP = [
@@ -62,6 +65,7 @@ IN_A_FILE = [
     ("steps: {a: {run: 'echo {{ x }} # {{ x }}'}}\ninputs: {x: string}", ("W021", 2, 34), ""),
     ('steps: {a: {ask: Hi}}\noutputs: {t: "{{ aa }}"}', ("W005", 3, 18), "did you mean|a"),
     ("steps: {a: {run: 'echo {{ xx }}'}}\ninputs: {x1: string}", ("W005", 2, 27), "'xx'"),
+    ("steps:\n  a:\n    ask: |\n      one\n      two {{ nmae }}", ("W005", 6, 14), "'nmae'"),
 ]
 
 
@@ -87,26 +91,18 @@ def test_each_mistake_has_its_code_place_and_advice(
     assert re.search(words, f"{found.message} {found.help}"), found
 
 
-def test_names_inside_of_a_block_text_have_their_own_line() -> None:
-    found = fault(
-        """\
-        steps:
-          a:
-            ask: |
-              first line
-              second {{ nmae }}
-        inputs: {name: string}
-        """
-    )
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("steps: {a: {ask: Hi}}", "add `whorl: 1`"),
+        ("worl: 1\nsteps: {}", "did you mean 'whorl'"),
+        ("just text", "begins with `whorl: 1`"),
+    ],
+)
+def test_an_unknown_file_names_the_first_line_of_a_native_one(text: str, words: str) -> None:
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(text, "a.yaml")
 
-    assert at(found) == ("W005", 6, 17)
-    assert found.span is not None
-    assert found.span.length == 4
-
-
-def test_a_budget_allows_many_calls() -> None:
-    steps = "steps: {l: {repeat: {at_most: 5000, steps: {b: {ask: Hi}}}}}"
-    limited = "steps: {l: {repeat: {at_most: {iterations: 5000, cost: 1}, steps: {b: {ask: Hi}}}}}"
-
-    assert read(f"budget: 5\n{steps}").limits.cost_usd == 5.0
-    assert read(limited).limits.cost_usd is None
+    found = caught.value.diagnostics[0]
+    assert found.code == "W018"
+    assert words in f"{found.message}; {found.help}"

@@ -43,12 +43,6 @@ def _checked(found: Diagnostic) -> str:
     return found.code
 
 
-def test_an_enum_without_options_is_no_type() -> None:
-    text = "whorl: 1\nsteps: [{name: a, ask: hi, returns: {enum: []}}]"
-
-    assert outcome(text) == ["W007"]
-
-
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     found = [path] if path else []
     if isinstance(value, dict):
@@ -119,6 +113,7 @@ def test_each_field_left_out(path: tuple[Any, ...]) -> None:
         ("whorl: 1\nsteps: {a: {ask: '{% include \"/etc/passwd\" %}'}}", "W008"),
         ("whorl: 1\nsteps: !!python/object/apply:os.system [id]", "W001"),
         ("whorl: 1\nsteps: {a: {call: ../../etc/passwd}}", "W016"),
+        ("whorl: 1\nsteps: [{name: a, ask: hi, returns: {enum: []}}]", "W007"),
         ("whorl: 1\nsteps: {a: {run: 'echo `{{ 1 }}`'}}", "W021"),
         (
             "whorl: 1\nsteps: {l: {repeat: {until: {score: {pattern: '(a{1000}){1000}'}},"

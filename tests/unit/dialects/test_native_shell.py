@@ -38,7 +38,6 @@ def run(shell: str, source: str, values: list[str]) -> str:
     ("source", "text"),
     [
         ("echo {{ x }}", 'echo "${WHORL_1}"'),
-        ("echo --a={{ x }}.txt", 'echo --a="${WHORL_1}".txt'),
         ('echo "a {{ x }} b"', 'echo "a ${WHORL_1} b"'),
         ("echo 'a {{ x }} b'", "echo 'a '\"${WHORL_1}\"' b'"),
         ('echo "$(cat {{ x }})" {{ y }}', 'echo "$(cat "${WHORL_1}")" "${WHORL_2}"'),
@@ -49,17 +48,11 @@ def run(shell: str, source: str, values: list[str]) -> str:
         ("cat <<<{{ x }}", 'cat <<<"${WHORL_1}"'),
         ("echo {{ '}}' }}", 'echo "${WHORL_1}"'),
         ("echo {{ {'a': {'b': 1}}['a'] }}", 'echo "${WHORL_1}"'),
-        ("[[ {{ x }} == a ]] && echo b", '[[ "${WHORL_1}" == a ]] && echo b'),
         ("sh -c 'echo \"$1\"' sh {{ x }}", 'sh -c \'echo "$1"\' sh "${WHORL_1}"'),
-        ("echo {{- x -}}", 'echo "${WHORL_1}"'),
-        ("env A=b ls {{ x }}", 'env A=b ls "${WHORL_1}"'),
         ("git ls-remote {{ x }}", 'git ls-remote "${WHORL_1_git}"'),
-        ("git commit -m '{{ x }}'", "git commit -m ''\"${WHORL_1_git}\"''"),
         ("git ls-remote -- {{ x }}", 'git ls-remote -- "${WHORL_1}"'),
-        ("git log --author={{ x }}", 'git log --author="${WHORL_1}"'),
         ("sudo /usr/bin/tar xf {{ x }}", 'sudo /usr/bin/tar xf "${WHORL_1_tar}"'),
         ("echo {% 5 %}", "echo {% 5 %}"),
-        ("echo a", "echo a"),
     ],
 )
 def test_each_place_gets_the_quotes_that_it_needs(source: str, text: str) -> None:
@@ -67,15 +60,6 @@ def test_each_place_gets_the_quotes_that_it_needs(source: str, text: str) -> Non
 
     assert script.faults == []
     assert script.text == text
-
-
-def test_expressions_know_where_they_begin() -> None:
-    source = "echo {{ x }} '{{- y.z -}}'"
-    script = read_script(source)
-
-    assert [placed.source for placed in script.placed] == [" x ", " y.z "]
-    for placed in script.placed:
-        assert source.startswith(placed.source, placed.offset)
 
 
 @pytest.mark.parametrize(
@@ -155,14 +139,6 @@ def test_no_mixture_of_quotes_lets_a_value_become_code(parts: list[str], value: 
     shown = run(SHELLS[0], source, ["$(echo pwned)'\"`"] * len(script.placed))
     assert "pwned" not in shown.replace("$(echo pwned)", "")
     assert value not in script.text or value in source or value in '"${WHORL_123456789}"\''
-
-
-@given(st.text(st.sampled_from("'\"{}$()`\\#<>E\n x|;%"), max_size=60))
-def test_any_script_is_read_or_faulty(source: str) -> None:
-    script = read_script(source)
-    if "{{" not in source and "{%" not in source:
-        assert script.text == source
-        assert script.placed == []
 
 
 @pytest.mark.parametrize(
