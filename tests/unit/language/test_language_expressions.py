@@ -8,19 +8,12 @@ import sys
 import pytest
 
 from whorl.language import (
-    LIMITS,
-    UNDEFINED,
     EvaluationError,
     Expression,
     Json,
-    LanguageError,
     LimitExceeded,
-    Limits,
     MappingScope,
     evaluate,
-    parse,
-    render,
-    to_text,
     truth,
 )
 
@@ -102,14 +95,6 @@ def test_a_fault_names_the_operation_and_the_kinds(source: str, message: str) ->
         evaluate(Expression("jinja", source), SCOPE)
 
 
-def test_an_undefined_operand_gets_advice() -> None:
-    with pytest.raises(EvaluationError) as caught:
-        evaluate(Expression("jinja", "1 and missing >= 1"), SCOPE)
-
-    assert "default" in caught.value.help
-    assert caught.value.offset == 6
-
-
 @pytest.mark.parametrize(
     "source",
     [
@@ -120,50 +105,6 @@ def test_an_undefined_operand_gets_advice() -> None:
 def test_integers_beyond_64_bits_are_refused(source: str) -> None:
     with pytest.raises(LimitExceeded, match="64 bits"):
         evaluate(Expression("jinja", source), SCOPE)
-
-
-ODD = "{{ task | upper }} {% if %} {# #} {{ 1 }} {{ }} }}"
-TEMPLATES: list[tuple[str, Json]] = [
-    *(("{{ count }}", 3), ("{{count}}", 3), ("{{- count -}}", 3), ("{{ missing }}", None)),
-    *(("{{ review.notes }}", ["a", "b"]), (" {{ count }}", " 3"), ("{{ count }}\n", "3\n")),
-    *(("", ""), ("{{ count }}{{ count }}", "33"), ("{{ count }}{# note #}", "3")),
-    *(("{{ 'a' }}", "a"), ("{% if true %}{{ count }}{% endif %}", "3")),
-]
-PLAIN: list[tuple[str, Json]] = [
-    *(("{{ count }}", 3), ("{{ missing.x }}", None), ("{{ review['by'].name }}", "Ada")),
-    *(("{{ review.notes[1] }}{{review.notes.0}}", "ba"), ("{{ step-one.output[-1] }}", 20)),
-    *(("a {{ task }} b", "a poem b"), ("{{ {{ task }} }}", "{{ poem }}"), (ODD, ODD)),
-    ("é {{ null }}\r\n", "é \r\n"),
-]
-
-
-@pytest.mark.parametrize(
-    ("syntax", "source", "expected"),
-    [*(("template", *case) for case in TEMPLATES), *(("plain", *case) for case in PLAIN)],
-)
-def test_a_template_of_one_expression_keeps_its_type(
-    syntax: str, source: str, expected: Json
-) -> None:
-    assert expected == evaluate(Expression(syntax, source), SCOPE)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        *(("ä", "ä"), (None, ""), (UNDEFINED, ""), (True, "true"), (False, "false"), (3, "3")),
-        *((0.1, "0.1"), (2.0, "2.0"), ([1, "ä", None, True], '[1, "ä", null, true]')),
-        ({"a": {"b": []}}, '{"a": {"b": []}}'),
-    ],
-)
-def test_values_print_as_documented(value: object, expected: str) -> None:
-    assert expected == to_text(value)
-
-
-@pytest.mark.parametrize("syntax", ["jinja", "template", "plain"])
-def test_render_always_gives_text(syntax: str) -> None:
-    source = "review" if syntax == "jinja" else "{{ review }}"
-
-    assert render(Expression(syntax, source), SCOPE).startswith('{"score": 0.9, "approved": true')
 
 
 TRUE = {
@@ -178,34 +119,6 @@ def test_truth(syntax: str) -> None:
     for expected, sources in ((True, TRUE[syntax]), (False, FALSE[syntax])):
         for source in sources:
             assert truth(Expression(syntax, source), SCOPE) is expected, source
-
-
-def test_limits_can_be_set_and_have_the_documented_defaults() -> None:
-    assert Limits(200_000, 1_000_000, 100_000, 64, 262_144) == LIMITS
-    loop = Expression("template", "{% for i in range(100) %}{{ i }}{% endfor %}")
-
-    assert len(evaluate(loop, SCOPE)) == 190  # type: ignore[arg-type]
-    with pytest.raises(LimitExceeded, match="more than 50 steps"):
-        evaluate(loop, SCOPE, limits=Limits(fuel=50))
-    with pytest.raises(LimitExceeded, match="more than 20 characters"):
-        evaluate(loop, SCOPE, limits=Limits(text_max=20))
-    with pytest.raises(LimitExceeded, match="more than the limit of 10"):
-        evaluate(loop, SCOPE, limits=Limits(items_max=10))
-    with pytest.raises(LimitExceeded, match="more than 2 levels"):
-        evaluate(Expression("jinja", "[[[1]]]"), SCOPE, limits=Limits(depth_max=2))
-
-
-def test_an_expression_is_a_value_and_parsed_once() -> None:
-    assert {Expression("jinja", "a"): 1}[Expression("jinja", "a", "")] == 1
-    assert parse(Expression("jinja", "a.b")) is parse(Expression("jinja", "a.b"))
-
-
-def test_an_unknown_syntax_or_library_is_refused() -> None:
-    with pytest.raises(LanguageError, match="there is no syntax 'jina'") as caught:
-        parse(Expression("jina", "a"))
-    assert "jinja" in caught.value.help
-    with pytest.raises(LanguageError, match="there is no function library 'nope'"):
-        parse(Expression("jinja", "a | upper", "nope"))
 
 
 def test_nothing_heavy_is_imported_at_start() -> None:

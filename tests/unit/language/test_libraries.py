@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from pathlib import Path
-from typing import get_args
 
 import pytest
 
-import whorl.language
 from waiting import PATIENCE_S
-from whorl.dialects import dialects
-from whorl.language import (
-    Expression,
-    LanguageError,
-    MappingScope,
-    evaluate,
-    evaluator,
-    functions,
-    tree,
-)
+from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
 from whorl.language.libraries import libraries, open_library
 
 NOTHING = MappingScope({})
-# Formats and products that only dialects may know, beside the names of the dialects.
-FOREIGN = ("azure", "logic apps", "logic-lenient", "langgraph", "n8n")
 
 
 @pytest.mark.parametrize("name", libraries().names())
@@ -37,15 +22,6 @@ def test_every_library_opens_and_lists_its_functions(name: str) -> None:
     assert library.functions
     assert {entry.name for entry in library.functions if entry.name[0] != "$"} <= listed
     assert ("upper" in listed) is not library.stands_alone
-
-
-@pytest.mark.parametrize("source", ["a", "{{ a }}", "1 + 1", "'x' | upper", "@concat('a')"])
-def test_an_unknown_library_is_named_with_the_nearest_one(source: str) -> None:
-    syntax = "logic" if source[0] == "@" else "jinja"
-    with pytest.raises(LanguageError, match="no function library 'studoi'") as caught:
-        evaluate(Expression(syntax, source, "studoi"), NOTHING)
-
-    assert "'studio'" in caught.value.help
 
 
 def test_a_library_without_a_syntax_is_none() -> None:
@@ -86,24 +62,3 @@ def test_expressions_of_the_core_load_no_dialect() -> None:
     )
 
     assert done.stdout.split() == []
-
-
-def test_the_language_names_no_dialect() -> None:
-    names = [name for name in dialects().names() if name != "native"]
-    spelt = [re.escape(name).replace(r"\-", "[-_ ]?") for name in (*names, *FOREIGN)]
-    known = re.compile(rf"\b(?:{'|'.join(spelt)})", re.IGNORECASE)
-    (folder,) = whorl.language.__path__
-
-    found = [
-        f"{path}:{number}: {line}"
-        for path in sorted(Path(folder).rglob("*.py"))
-        if "printing" not in path.parts
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if known.search(line)
-    ]
-    assert found == []
-
-
-def test_every_node_of_the_tree_can_be_compiled() -> None:
-    assert set(evaluator._EXPRESSIONS) == set(get_args(tree.Expr))
-    assert set(evaluator._COMPILERS) == set(get_args(tree.Stmt))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.language import chunked_json
-from whorl.language.chunked_json import is_large, read_pieces, write_pieces
+from whorl.language.chunked_json import read_pieces, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,14 +42,6 @@ def test_a_value_is_written_as_in_one_call(value: Any) -> None:
 
 
 @pytest.mark.slow
-@given(VALUES, st.sampled_from([None, 0, 2]), st.booleans())
-def test_a_text_is_read_as_in_one_call(value: Any, indent: int | None, is_ascii: bool) -> None:
-    text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
-
-    assert repr(read_pieces(text, DECODER)) == repr(DECODER.decode(text))
-
-
-@pytest.mark.slow
 @given(VALUES, st.integers(0), st.sampled_from(["", *',]}":1x ']), st.booleans())
 def test_a_broken_text_is_read_or_refused_as_in_one_call(
     value: Any, place: int, put: str, takes: bool
@@ -66,47 +58,3 @@ def _outcome(read: Any, text: str) -> str:
         return repr(read(text, DECODER))
     except ValueError:
         return "refused"
-
-
-@pytest.mark.parametrize("number", ["1234567.5", "1234567e5", "123456e+5", "-123456E-5"])
-def test_a_number_that_is_cut_in_the_middle_is_whole(number: str) -> None:
-    text = f"[{number}, [{'1,' * 50}1]]"
-
-    assert read_pieces(text, DECODER) == DECODER.decode(text)
-
-
-def test_a_refusal_says_where() -> None:
-    text = json.dumps(list(range(99)))[:-1] + ", oops]"
-    with pytest.raises(json.JSONDecodeError) as caught:
-        read_pieces(text, DECODER)
-
-    assert caught.value.pos == text.index("oops")
-
-
-def test_no_call_gets_more_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is around it: one call for a large value would hold up everybody else."""
-    monkeypatch.undo()
-    longest: list[int] = []
-
-    def encode(value: Any) -> str:
-        longest.append(len(ENCODE(value)))
-        return ENCODE(value)
-
-    records = [{"id": number, "tags": ["a", "b"]} for number in range(20_000)]
-    value = {
-        "a": [{"b": records}],
-        "text": "x" * 900_000,
-        "names": dict.fromkeys(map(str, records)),
-    }
-    assert "".join(write_pieces(value, encode)) == ENCODE(value)
-    assert max(longest) < 300_000
-    assert is_large(value)
-
-
-def test_how_large_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    assert [is_large(value) for value in (1, "x" * 200_000, [1] * 5_000, {"a": ["b"]})] == [
-        False
-    ] * 4
-    large = ("x" * 200_001, [1] * 5_001, {"a": [["x" * 100_001]] * 2}, [[0] * 99] * 99)
-    assert all(map(is_large, large))

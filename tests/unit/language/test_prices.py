@@ -15,7 +15,6 @@ from whorl.language import (
     MappingScope,
     evaluate,
     evaluate_metered,
-    is_light,
     render,
 )
 from whorl.language.patterns import pattern
@@ -25,23 +24,6 @@ def fuel(source: str, **names: Any) -> int:
     value, used = evaluate_metered(Expression("jinja", source), MappingScope(names), LIMITS.fuel)
     assert not isinstance(value, LanguageError), value.message
     return used
-
-
-@pytest.mark.parametrize("states", [10, 40, 160])
-def test_a_search_costs_the_states_of_its_pattern_times_the_text(states: int) -> None:
-    program = pattern(f"(?:a?){{{states}}}b")
-    assert program.cost >= states
-
-    for length in (1_000, 10_000):
-        text = "a" * length
-        least = length * program.cost // 200
-        assert fuel(f"text | regex_search('{program.source}')", text=text) >= least
-
-
-def test_bounded_repeats_count_as_often_as_they_repeat() -> None:
-    nested, flat = pattern("((a{0,30}){0,30})*b"), pattern("((a{0,3}){0,3})*b")
-    assert nested.cost > 50 * flat.cost
-    assert nested.price(5_000) > 50 * flat.price(5_000) - 50
 
 
 def test_an_expression_cannot_pay_for_the_worst_search() -> None:
@@ -56,51 +38,6 @@ def test_a_search_that_nobody_pays_for_is_bounded_too() -> None:
     program.check_price(13_466)
     with pytest.raises(LimitExceeded, match="1901 states searches at most 13466 characters"):
         program.check_price(50_000)
-
-
-def test_every_match_pays_for_the_text_that_it_may_have_read() -> None:
-    short = fuel("('a' * 1000) | regex_findall('a*b|a') | length")
-    assert fuel("('a' * 4000) | regex_findall('a*b|a') | length") > 8 * short // 2
-    assert fuel("('a' * 1000) | regex_findall('(?:[a-c]{1,9}){5}d|a') | length") > 4 * short
-
-
-def test_each_part_of_a_path_is_paid_for() -> None:
-    rows = [{"a": {"b": {"c": 1}}}] * 100
-    one = fuel("rows | map(attribute='a') | list | length", rows=rows)
-    assert fuel("rows | map(attribute='a.b.c') | list | length", rows=rows) >= one + 200
-    for step in ("sort(attribute='a.b.c')", "unique(attribute='a.b.c') | list", "sum('a.b.c')"):
-        shallow = fuel(f"rows | {step}".replace("a.b.c", "x"), rows=[{"x": 1}] * 100)
-        assert fuel(f"rows | {step}", rows=rows) >= shallow + 200
-
-
-def test_filtered_loops_and_tests_pay_for_each_item() -> None:
-    rows = [{"a": n} for n in range(1_000)]
-    assert fuel("rows | selectattr('a', 'odd') | list | length", rows=rows) >= 3_000
-    template = "{% for n in numbers if n > 5000 %}{{ n }}{% endfor %}"
-    scope = MappingScope({"numbers": list(range(1_000))})
-    _, used = evaluate_metered(Expression("template", template), scope, LIMITS.fuel)
-    assert used >= 3_000
-
-
-LIGHT = [
-    "{{ answer }}",
-    "{{ answer | trim | upper }} {{ round.text | default('none') }}",
-    "{{ iteration * 10 + 1 }}",
-    "{% if score >= 0.8 %}yes{% else %}{{ notes | join(', ') }}{% endif %}",
-]
-HEAVY = [
-    *("{{ 'a' * 100000 }}", "{{ n * answer }}", "{{ range(9) | list }}"),
-    *("{{ answer | regex_search('a') }}", "{% for n in numbers %}.{% endfor %}"),
-    *("{{ numbers | map('upper') | list }}", "{% if answer is search('a') %}yes{% endif %}"),
-    *("{{ answer.replace('a', answer) }}", "{{ 2 ** 60 }}"),
-]
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"), [*((one, True) for one in LIGHT), *((one, False) for one in HEAVY)]
-)
-def test_what_cannot_make_much_of_little_is_light(source: str, expected: bool) -> None:
-    assert is_light(Expression("template", source)) is expected
 
 
 @pytest.mark.sample(4)
@@ -172,11 +109,3 @@ def test_each_item_is_paid_for(source: str, least: int) -> None:
     each = (_cost(source, 600) - _cost(source, 200)) / 400
 
     assert least <= each <= 4 * least + 8
-
-
-def test_a_filter_that_lets_nothing_through_uses_up_the_fuel() -> None:
-    inner = "{% for y in items if x == y and x != y %}{% endfor %}"
-    scope = MappingScope({"items": list(range(300))})
-
-    with pytest.raises(LimitExceeded, match="steps"):
-        render(Expression("template", f"{{% for x in items %}}{inner}{{% endfor %}}"), scope)
