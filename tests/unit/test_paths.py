@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source.paths import open_beside, open_file, resolve_beside
+from whorl.source.paths import open_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,15 +40,6 @@ def refusal(project: Path, reference: str, *, size_max: int = 1000) -> Diagnosti
     is_outside = any(words in found.message for words in OUTSIDE)
     assert (found.code, found.span) == ("W027" if is_outside else "W016", Span("part.yaml", 3, 4))
     return found
-
-
-def test_files_of_the_project_are_read(project: Path) -> None:
-    main = str(project / "main.yaml")
-    part = str(project / "flows" / "part.yaml")
-
-    assert open_beside(main, "flows/part.yaml", root=str(project)) == (part, "b: é")
-    assert open_beside(main, "./flows/../flows/part.yaml", root=str(project))[0] == part
-    assert open_beside(part, "../main.yaml", root=str(project)) == (main, "a: 1")
 
 
 @pytest.mark.parametrize(
@@ -98,21 +89,6 @@ def test_a_configuration_of_another_name_is_closed(project: Path) -> None:
         )
 
 
-def test_workflows_that_another_system_keeps_hidden_and_a_hidden_folder_around_are_open(
-    project: Path, tmp_path: Path
-) -> None:
-    hidden = tmp_path / ".config" / "flows"
-    places = (
-        (project, ".robomesh/a.yaml"),
-        (project, ".robomesh/workflows/a.js"),
-        (hidden, "a.md"),
-    )
-    for root, name in places:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("text")
-        assert open_beside(str(root / "main.yaml"), name, root=str(root))[1] == "text"
-
-
 def test_symbolic_links_may_not_lead_out(project: Path) -> None:
     (project / "flows" / "inside.yaml").symlink_to(project / "main.yaml")
     (project / "flows" / "outside.yaml").symlink_to(project.parent / "secret.txt")
@@ -126,15 +102,6 @@ def test_symbolic_links_may_not_lead_out(project: Path) -> None:
     assert "nowhere" in refusal(project, "circle").message
 
 
-def test_the_project_may_be_reached_by_a_link(project: Path) -> None:
-    link = project.parent / "link"
-    link.symlink_to(project)
-
-    _, text = open_beside(str(link / "main.yaml"), "flows/part.yaml", root=str(link))
-
-    assert text == "b: é"
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the platform has no named pipes")
 def test_a_named_pipe_is_refused_and_does_not_block(project: Path) -> None:
     os.mkfifo(project / "flows" / "pipe")
@@ -146,17 +113,3 @@ def test_the_size_is_limited(project: Path) -> None:
     (project / "flows" / "large.yaml").write_text("x" * 11)
 
     assert "10 bytes" in refusal(project, "large.yaml", size_max=10).message
-
-
-def test_a_path_is_resolved_before_its_file_exists(project: Path) -> None:
-    path = resolve_beside(str(project / "main.yaml"), "new/x.yaml", root=str(project))
-
-    assert path == project / "new" / "x.yaml"
-
-
-def test_the_operator_may_name_any_text_file(project: Path) -> None:
-    assert open_file(str(project.parent / "secret.txt")) == "secret"
-    with pytest.raises(InvalidWorkflow, match="does not exist"):
-        open_file(str(project / "missing.yaml"))
-    with pytest.raises(InvalidWorkflow, match="a folder, not a file"):
-        open_file(str(project))

@@ -97,11 +97,6 @@ def test_a_folder_for_large_values_of_a_cluster_is_named() -> None:
     ]
 
 
-@pytest.mark.parametrize("runtime", [{}, {"kind": "local"}, {"temporal": {}}])
-def test_a_runtime_that_names_no_cluster_gives_no_right(runtime: dict[str, Any]) -> None:
-    assert part_rights({"runtime": runtime}) == ({"runtime": runtime}, ())
-
-
 @pytest.mark.parametrize("more", [{}, {"base_url": "https://api.openai.com/v1/"}])
 @pytest.mark.parametrize("name", ["openai", "mine"])
 def test_a_key_of_the_folder_itself_is_a_right(name: str, more: dict[str, str]) -> None:

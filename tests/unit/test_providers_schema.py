@@ -8,7 +8,7 @@ import pytest
 
 from stopwatch import within
 from whorl.language.schema import fit, misfits
-from whorl.providers.json_values import NotJson, as_json, parse_json
+from whorl.providers.json_values import NotJson, parse_json
 from whorl.providers.models.conversation import closed, find_json, is_strict, spoken, typed_answer
 
 POINT = {
@@ -96,23 +96,6 @@ def test_what_does_not_fit(schema: Any, value: Any, fault: str) -> None:
     assert fit(schema, value)[1] == [fault]
 
 
-def test_whole_floats_become_integers_where_integers_are_wanted() -> None:
-    schema: Any = {
-        "type": "object",
-        "properties": {"n": {"type": "integer"}, "x": {"type": "number"}},
-    }
-
-    value, faults = fit(schema, {"n": 3.0, "x": 3.0})
-
-    assert faults == []
-    assert isinstance(value, dict)
-    assert [type(value["n"]), type(value["x"])] == [int, float]
-
-
-def test_faults_are_limited() -> None:
-    assert len(fit({"items": {"type": "string"}}, [1] * 1000)[1]) == 20
-
-
 def test_a_schema_that_refers_to_itself_ends() -> None:
     assert fit({"$ref": "#"}, {"a": 1}) == ({"a": 1}, [])
 
@@ -143,23 +126,6 @@ def test_a_typed_text_need_not_be_json() -> None:
     assert typed_answer({"type": "string"}, "hello") == ("hello", [])
     assert typed_answer({"type": "string"}, '"hello"') == ("hello", [])
     assert typed_answer({"type": "number"}, "hello")[1][0].startswith("the answer is not JSON")
-
-
-@pytest.mark.parametrize(
-    ("value", "word"),
-    [
-        *(({1, 2}, "'set'"), ({"a": object()}, "$.a"), ({1: "a"}, "not a string")),
-        *(([float("inf")], "$[0]"), (float("nan"), "nan"), (2**63, "64 bits"), (b"x", "'bytes'")),
-    ],
-)
-def test_what_is_not_json(value: Any, word: str) -> None:
-    with pytest.raises(NotJson, match=word.replace("$", r"\$").replace("[", r"\[")):
-        as_json(value)
-
-
-def test_json_is_copied_and_cleaned() -> None:
-    assert as_json({"a": (1, "x\ud800"), "b": None}) == {"a": [1, "x\ufffd"], "b": None}
-    assert parse_json('"\\ud83d\\ude00"') == "😀"
 
 
 def test_the_strict_form_of_a_schema() -> None:
@@ -229,7 +195,3 @@ def test_a_reply_of_too_many_values_is_refused_before_it_is_read() -> None:
 
     within(2, lambda: refuse("[" + "[]," * 3_000_000 + "0]"))
     within(2, lambda: refuse('["' + '","' * 1_000_000 + '"]'))
-
-
-def test_commas_in_texts_are_no_values() -> None:
-    assert parse_json('["' + "1," * 600_000 + '"]') == ["1," * 600_000]

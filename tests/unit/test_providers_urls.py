@@ -1,15 +1,17 @@
-"""Addresses: what a path or query cannot hold is encoded, and nothing else about them changes."""
+"""Addresses that are refused, encoded and shown, and lists in pages that are too large."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from urllib.parse import unquote
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ProviderError
+from whorl.providers.http import BYTES_MAX, all_pages
 from whorl.providers.outbound.addresses import target_of
 from whorl.providers.settings.tables import shown_url
 
@@ -38,28 +40,6 @@ def test_an_address_is_encoded_once_and_keeps_its_origin(
     assert target.origin == ORIGIN
     assert all("!" <= one <= "~" for one in target.path)
     assert target_of(f"{target.origin}{target.path}") == target
-
-
-@given(TEXTS)
-def test_what_is_meant_is_what_a_server_decodes(text: str) -> None:
-    words = text.replace("#", "").replace("?", "").strip(" ")
-    target = target_of(f"{ORIGIN}/find?q={words}&n=1")
-
-    assert unquote(target.path) == unquote(f"/find?q={words}&n=1")
-
-
-@pytest.mark.parametrize(
-    ("written", "sent"),
-    [
-        ("/find?q=rust ownership rules", "/find?q=rust%20ownership%20rules"),
-        *(("/a b/ü?q=ü", "/a%20b/%C3%BC?q=%C3%BC"), ('/?q="x" <y>', "/?q=%22x%22%20%3Cy%3E")),
-        ("/a%20b?q=%C3%BC+c", "/a%20b?q=%C3%BC+c"),
-        ("/?q=100% sure&r=5%2", "/?q=100%25%20sure&r=5%252"),
-        *(("?q=a b", "/?q=a%20b"), ("/x#a part", "/x"), ("/x   ", "/x")),
-    ],
-)
-def test_encoding(written: str, sent: str) -> None:
-    assert target_of(ORIGIN + written).path == sent
 
 
 @given(TEXTS, TEXTS)
@@ -122,3 +102,15 @@ def test_an_address_is_shown_with_the_host_that_is_connected_to(mark: str) -> No
 )
 def test_an_address_is_shown_without_what_is_secret(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+def test_pages_that_are_too_large_together_are_refused() -> None:
+    async def fetch(place: str) -> tuple[dict[str, Any], int]:
+        body = {"value": [1], "nextLink": f"{place}0"}
+        return {"status": 200, "body": body}, BYTES_MAX // 2
+
+    first: dict[str, Any] = {"status": 200, "body": {"value": [1], "nextLink": "/2"}}
+    with pytest.raises(ProviderError, match="25,000,000 bytes") as refused:
+        asyncio.run(all_pages(first, 10, 100, fetch))
+
+    assert refused.value.code == "P106"

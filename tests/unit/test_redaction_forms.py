@@ -6,7 +6,7 @@ import html
 import json
 import random
 import textwrap
-from base64 import b64encode, encodebytes, urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -90,33 +90,6 @@ def test_base64_is_hidden_over_all_its_lines(width: int, end: str, before: str) 
         assert hidden.endswith("the end")
 
 
-def test_base64_of_a_short_secret_is_hidden_where_a_line_ends_in_it() -> None:
-    key = "sk-12345-abcdef"
-    for before in range(80):
-        text = encodebytes(b"." * before + key.encode() + b"..").decode()
-        hidden = redact(text, [Secret(key)])
-
-        assert len(hidden.replace("***", "")) <= len(text) - len(key)
-
-
-def test_letters_of_another_case_are_hidden_too() -> None:
-    assert redact("Abcd-1 ABCD-1", [Secret("Abcd-1")]) == "*** ***"
-    assert redact("AbcdEFGH-1 abcdefgh-1", [Secret("AbcdEfgh-1")]) == "*** ***"
-
-
-def test_two_that_overlap_are_hidden_as_one_and_neighbours_are_not() -> None:
-    secrets = [Secret("abcdefgh-12345678"), Secret("12345678-zyxwvuts")]
-
-    assert redact("<abcdefgh-12345678-zyxwvuts>", secrets) == "<***>"
-    assert redact("<abcdefgh-12345678abcdefgh-12345678>", secrets) == "<******>"
-
-
-def test_a_text_without_secrets_is_the_same_object() -> None:
-    text = "100%25 of \\u00fc &amp; \\n, with abcdefg in it"
-
-    assert redact(text, [Secret("abcdefgh-12345678")]) is text
-
-
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", seeds(20, 2_000))
 def test_no_form_is_shown_while_it_streams(seed: int) -> None:
@@ -153,12 +126,6 @@ def test_a_placeholder_mangles_no_text(word: str) -> None:
     assert redact(f"the {word}s are 12345", [Secret(word)]) == f"the {word}s are 12345"
 
 
-def test_what_waited_is_shown_when_a_text_ends() -> None:
-    stream = StreamedText([Secret("sk-12345678")])
-
-    assert (stream.take("this is"), stream.rest(), stream.rest()) == ("this i", "s", "")
-
-
 def test_looking_for_secrets_costs_little() -> None:
     secrets = [Secret(f"sk-{number}-abcdefghijklmnop") for number in range(5)]
     text = "Lorem ipsum dolor sit amet, consectetur. " * 25_000
@@ -182,12 +149,6 @@ def test_of_a_key_that_was_cut_little_is_shown(shown: int, after: str) -> None:
     assert after not in ("...", "…") or CUT[:6] not in told
 
 
-def test_what_two_forms_of_a_key_have_in_common_leaves_nothing_of_the_longer_part() -> None:
-    key = 'sk-0123456789-"abcdefghijklmnop"-qrstuvwxyz'
-    for text in (key[:35], json.dumps(key)[1:36]):
-        assert redact(f"<{text}", [Secret(key)]) == "<***"
-
-
 @pytest.mark.parametrize(
     "key", ["Zq7Core'x\"tail99", 'Zq7"Core\\tail99', "Zq7\x1bCore\x7ftail\xa099"]
 )
@@ -197,9 +158,3 @@ def test_a_key_is_hidden_as_python_quotes_it(key: str, around: str) -> None:
 
     assert "***" in shown
     assert "tail" not in shown
-
-
-def test_a_key_is_hidden_with_plus_signs_and_single_spaces() -> None:
-    key = "Zq7Core  tail99 end"
-
-    assert redact("q=Zq7Core++tail99+end Zq7Core tail99 end", [Secret(key)]) == "q=*** ***"
