@@ -34,55 +34,9 @@ def attempt(
         return None, error.diagnostics
 
 
-@pytest.fixture(params=[True, False], ids=["libyaml", "python"])
-def _both_parsers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param and not yaml.__with_libyaml__:
-        pytest.skip("libyaml is not built in")
-    monkeypatch.setattr(yaml, "__with_libyaml__", request.param)
-
-
-def scalar_at(document: Document, key: str) -> Scalar:
-    assert isinstance(document.root, Mapping)
-    value = document.root.get(key)
-    assert isinstance(value, Scalar)
-    return value
-
-
 def character_at(text: str, span: Span) -> str:
     line = re.split(r"\r\n|\n|\r", text)[span.line - 1]
     return line[span.column - 1 : span.column]
-
-
-@pytest.mark.parametrize(
-    ("written", "offset", "expected"),
-    [
-        *(("a: hello world", 6, (1, 10)), ("a: 'hello world'", 6, (1, 11))),
-        *(("a: 'it''s world'", 5, (1, 11)), ('a: "hello world"', 6, (1, 11))),
-        *(('a: "\\thello \\u00e9 world"', 9, (1, 20)), ("a: |\n  hello\n  world\n", 6, (3, 3))),
-        ("a: |-\n  hello\n\n    world\n", 9, (4, 5)),
-        *(("a: |2 # why\n   hello\n  world\n", 1, (2, 4)), ("a: >\n  hello\n  world\n", 6, (3, 3))),
-        *(("a: hello\n   world", 6, (2, 4)), ('a: "hello\n   world"', 6, (2, 4))),
-        *(('a: "hello \\\n   world"', 6, (2, 4)), ("a: 'hello\n\n   world'", 6, (3, 4))),
-        *(("a: |\r\n  hello\r\n  world\r\n", 6, (3, 3)), ("a: 12345", 2, (1, 6))),
-    ],
-)
-@pytest.mark.usefixtures("_both_parsers")
-def test_a_character_of_a_scalar_is_located(
-    written: str, offset: int, expected: tuple[int, int]
-) -> None:
-    scalar = scalar_at(read_yaml(written, "f"), "a")
-
-    span = scalar.locate(offset, 2)
-    assert (span.line, span.column) == expected
-    assert character_at(written, span) == scalar.text[offset]
-    assert span.length == 2
-
-
-def test_the_end_of_a_text_is_located_just_behind_it() -> None:
-    scalar = scalar_at(read_yaml('a: "{{ x"\n', "f"), "a")
-
-    assert scalar.locate(4) == Span("f", 1, 9, 1)
-    assert scalar.locate(99) == Span("f", 1, 9, 1)
 
 
 def test_a_scalar_made_by_hand_can_be_located() -> None:
