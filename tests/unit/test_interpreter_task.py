@@ -1,4 +1,4 @@
-"""Tasks: calls in doubt, and inputs that are computed anew because they are stored nowhere."""
+"""Tasks: calls in doubt, and how long a session may be."""
 
 from __future__ import annotations
 
@@ -25,34 +25,6 @@ def secure() -> Machine:
 
 def decide(machine: Machine) -> None:
     feed(machine, "gate.decided", "g", 1.0, approved=True)
-
-
-@pytest.mark.parametrize("restore", [False, True], ids=["straight", "restored"])
-def test_a_paused_run_fails_of_inputs_that_can_no_longer_be_computed(restore: bool) -> None:
-    machine = secure()
-    feed(machine, "run.paused", "", 0.0)
-    decide(machine)
-    if restore:
-        machine = restored(machine)
-        assert machine.in_flight() == []
-    feed(machine, "run.resumed", "", 2.0)
-
-    assert (machine.status, error_of(machine)["code"]) == ("failed", "R104")
-    assert machine.pending == {}
-
-
-def test_a_restored_run_has_calls_in_doubt_whose_inputs_can_no_longer_be_computed() -> None:
-    """Restoring is no event and changes nothing; the doubt is one, and the task fails of it."""
-    machine = secure()
-    decide(machine)
-    before = machine.snapshot()
-    machine = restored(machine)
-    assert machine.snapshot() == before
-    assert wanted(machine) == []
-
-    assert machine.in_flight() == ["t"]
-    feed(machine, "task.in_doubt", "t", 2.0, reserve=machine.held_for("t"))
-    assert (machine.status, error_of(machine)["code"]) == ("failed", "R104")
 
 
 def test_a_call_in_doubt_fails_of_inputs_that_can_no_longer_be_computed() -> None:

@@ -71,35 +71,6 @@ def driven(request: pytest.FixtureRequest) -> Driven:
     return Driven(asking(tools=["t"]), restore=request.param)
 
 
-def test_two_tools_and_then_an_answer(driven: Driven) -> None:
-    said = {"role": "assistant", "calls": []}
-
-    driven.reply("ask", "", calls=[tool(1, server="t"), tool(2, server="t")], said=said)
-    driven.reply("ask/:tool2", "two")
-    assert "ask/:turn2" not in driven.wanted
-    driven.reply("ask/:tool1", "one")
-
-    again = driven.wanted["ask/:turn2"]
-    assert (again.kind, again.attempt, again.inputs["prompt"]) == ("ask", 1, "p")
-    assert again.inputs["turns"] == [
-        said,
-        {"role": "tool", "id": "c1", "value": "one"},
-        {"role": "tool", "id": "c2", "value": "two"},
-    ]
-    assert driven.wanted["ask/:tool1"].inputs == {"server": "t"}
-
-    driven.reply("ask/:turn2", "", calls=[tool(3)], said="more")
-    driven.reply("ask/:tool3", 3)
-    driven.reply("ask/:turn3", "the answer")
-
-    assert driven.machine.status == "succeeded"
-    assert driven.machine.state["usage"]["calls"] == 6
-    assert driven.machine.state["reserved"].get("calls", 0) == 0
-    assert driven.machine.pending == {}
-    assert [f["kind"] for f in driven.machine.frames.values() if f["kind"] == "task"] == []
-    assert len(driven.wanted["ask/:turn3"].inputs["turns"]) == 5  # type: ignore[arg-type]
-
-
 def test_a_tool_that_fails_or_cannot_be_called_is_told_to_the_model(driven: Driven) -> None:
     missing = {"id": "c2", "error": "there is no tool 'x'"}
     driven.reply("ask", "", calls=[tool(1), missing], said="s")
@@ -140,54 +111,6 @@ def test_the_number_of_turns_is_limited(driven: Driven, given: dict[str, int], m
     assert error["cause"]["code"] == "P124"
     assert error["facts"] == {"code": "P124", "turns": most}
     assert advice("R100", error["facts"]) == "raise max_turns"
-
-
-def test_a_turn_has_attempts_of_its_own(driven: Driven) -> None:
-    driven.fail("ask", "P103", retryable=True)
-    driven.feed("timer.fired", "ask/:retry")
-    driven.reply("ask#2", "", calls=[tool(1)], said="s")
-    driven.reply("ask#2/:tool1", 1)
-    driven.fail("ask#2/:turn2", "P105", detail={"answer": "x", "errors": ["y"]})
-
-    repaired = driven.wanted["ask#2/:turn2#2"]
-    assert repaired.repair == {"answer": "x", "errors": ["y"]}
-    assert repaired.attempt == 2
-    assert len(repaired.inputs["turns"]) == 2  # type: ignore[arg-type]
-    driven.reply("ask#2/:turn2#2", "done")
-    assert driven.machine.status == "succeeded"
-
-
-def test_a_tool_in_doubt_is_repeated_and_a_pause_hands_out_nothing(driven: Driven) -> None:
-    driven.reply("ask", "", calls=[tool(1)], said="s")
-    driven.feed("task.started", "ask/:tool1", reserve={"calls": 1})
-    driven.feed("run.paused", "")
-    driven.wanted.clear()
-    driven.feed("task.in_doubt", "ask/:tool1")
-    assert driven.wanted == {}
-    driven.feed("run.resumed", "")
-    driven.reply("ask/:tool1", 1)
-    driven.reply("ask/:turn2", "done")
-
-    assert driven.machine.status == "succeeded"
-    assert driven.machine.state["usage"]["in_doubt"] == 1
-
-
-def test_a_reply_of_another_kind_may_hold_anything() -> None:
-    task = Task(name="fetch", kind="http", inputs=Fields())
-    driven = Driven(Workflow(name="w", body=Block((task,)), outputs=()), restore=False)
-
-    driven.reply("fetch", 1, calls=[tool(1)])
-
-    assert driven.machine.status == "succeeded"
-
-
-def test_cancelling_ends_tools_under_way(driven: Driven) -> None:
-    driven.reply("ask", "", calls=[tool(1)], said="s")
-    driven.feed("task.started", "ask/:tool1", reserve={"calls": 1})
-    driven.feed("run.cancelled", "")
-
-    assert driven.machine.status == "cancelled"
-    assert "ask/:tool1" in driven.cancelled
 
 
 def test_the_tasks_behind_tools_keep_the_care_of_the_one_who_asks() -> None:
