@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from crash.priced import Priced, replied
 from whorl.dialects import read_workflow
-from whorl.errors import ProviderError, StoreError
+from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.runtimes.driver import GRACE_S, TROUBLE_PAUSE_S, WARN_EVERY, Driver
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
+from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
     from whorl.providers.task import Emit, Reply, Request
     from whorl.runtimes.journal.journal import Entry, RunId
@@ -49,17 +48,6 @@ def _failure(perform: Callable[..., Any]) -> tuple[dict[str, Any], float]:
     return failed.body["error"], failed.at - EPOCH  # type: ignore[return-value]
 
 
-def test_a_task_has_a_moment_to_say_itself_that_it_was_too_slow() -> None:
-    async def keeps_time(request: Request, emit: Emit) -> Reply:
-        assert request.timeout_s == 2.0
-        await asyncio.sleep(request.timeout_s + GRACE_S / 2)
-        raise ProviderError("the server did not answer", code="P108")
-
-    error, after = _failure(keeps_time)
-
-    assert (error["message"], after) == ("the server did not answer", 2 + GRACE_S / 2)
-
-
 def test_a_task_that_keeps_no_time_is_cut_off() -> None:
     error, after = _failure(_slow)
 
@@ -74,56 +62,6 @@ def test_a_timeout_of_another_clock_is_a_mistake_of_the_task() -> None:
     error, _ = _failure(impatient)
 
     assert (error["code"], error["message"]) == ("I900", "TimeoutError: of something inside")
-
-
-GATE = "whorl: 1\nsteps: {g: {approve: {message: Go?, timeout: 10s, on_timeout: approve}}}\n"
-
-
-@pytest.mark.parametrize(
-    ("later_s", "status", "fired"),
-    [(9.0, "waiting", []), (10.0, "succeeded", [10.0]), (60.0, "succeeded", [60.0])],
-)
-def test_a_timer_that_was_due_while_nobody_drove_fires_at_once(
-    later_s: float, status: str, fired: list[float]
-) -> None:
-    runtime, run = _runtime(GATE)
-    assert runtime.resume(run) == "waiting"
-
-    assert runtime.resume(run, later_s=later_s) == status
-    assert [e.at - EPOCH for e in _events(runtime, run) if e.kind == "timer.fired"] == fired
-
-
-@pytest.mark.parametrize(("patience_s", "status"), [(9.0, "asleep"), (10.0, "succeeded")])
-def test_a_run_that_waits_longer_than_its_driver_likes_is_asleep(
-    patience_s: float, status: str
-) -> None:
-    runtime, run = _runtime("whorl: 1\nsteps: {p: {wait: 10s}}\n")
-    loop = VirtualLoop()
-
-    async def drive() -> tuple[str, tuple[float, float]]:
-        owner = await runtime.journal.claim(run)
-        folded = fold(runtime.journal, run)
-        driver = Driver(run, folded, owner, runtime.journal, Priced(), loop.now)
-        return await driver.drive(patience_s=patience_s), driver.asleep_until
-
-    try:
-        ended = loop.run_until_complete(drive())
-    finally:
-        loop.close()
-
-    assert ended == (status, (EPOCH + 10 if status == "asleep" else math.inf, math.inf))
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [pytest.param("set: {x: 1}", id="of its own"), pytest.param("use: thing", id="of calls")],
-)
-def test_no_time_is_lost_between_steps(steps: str) -> None:
-    body = f"repeat: {{at_most: 500, steps: {{a: {{{steps}}}}}}}"
-    runtime, run = _runtime(f"whorl: 1\nsteps: {{l: {{{body}}}}}\n")
-
-    assert runtime.resume(run) == "succeeded"
-    assert runtime.now() == EPOCH
 
 
 class _Full(MemoryJournal):

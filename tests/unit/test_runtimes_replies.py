@@ -62,14 +62,6 @@ def test_a_secure_fault_of_every_kind_keeps_its_message(code: str, secure: str) 
     assert SAID not in _error(code, {"secure": True})["message"]
 
 
-def test_words_about_tools_of_the_operator_and_of_what_is_not_secure_are_told() -> None:
-    assert _error("P122")["message"] == f"it was {SAID}"
-    assert _error("P104", secure="no")["message"] == f"it was {SAID}"
-    secure_auth = Perform("a", "http", {"secure_auth": True}, secure=True)
-    fault = ProviderError(f"it was {SAID}", code="P101")
-    assert _told(secure_auth, fault)["message"] == f"it was {SAID}"
-
-
 def test_a_recording_says_what_it_said_and_an_answer_that_a_budget_cut_is_known() -> None:
     hidden = "the command ended with code 3; its message is hidden, since it is secure"
     fault = ProviderError(hidden, code="P109", detail={"secure": True})
