@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from bench.peers import __main__ as table
-from bench.peers.picture import picture
 
 ROW = {"version": "1.0", "cpu_s": 2.0, "wall_s": 3.0, "bytes": 4000, "memory_mb": 5.0}
 
@@ -36,24 +34,3 @@ def test_a_peer_that_is_not_installed_is_listed_as_such(
 
     assert found == {"missing": "burr is not installed"}
     assert table.line("Burr", found, ROW).split(maxsplit=1) == ["Burr", "burr is not installed"]
-
-
-def test_a_row_compares_with_a_loop_by_hand() -> None:
-    words = table.line("Other", ROW, ROW | {"cpu_s": 0.5})
-
-    assert words.split()[:6] == ["Other", "1.0", "CPU", "2.000", "s", "4.0x"]
-
-
-def test_the_picture_has_a_bar_for_everyone_who_was_measured() -> None:
-    peers = {"by hand": ROW, "A <b>": ROW | {"cpu_s": 20.0}, "C": {"missing": "not installed"}}
-
-    found = {"one": {"title": "one", "size": 10, "peers": peers}}
-    drawn = ET.fromstring(picture(found, "a day"))
-
-    texts = ["".join(one.itertext()) for one in drawn.iter() if one.tag.endswith("text")]
-    assert "A <b> 1.0" in texts
-    assert "C" in texts
-    assert texts[-1] == "a day"
-    assert "10.0x, 4 kB" in texts
-    assert "not installed" in texts
-    assert sum(one.tag.endswith("rect") for one in drawn.iter()) == 3

@@ -1,4 +1,4 @@
-"""The parts of the HTTP interface that need no server: graphs, references, addresses, the door."""
+"""The parts of the HTTP interface that need no server: graphs and references."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ from whorl.ir import (
 )
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.journal.sealed_secrets import MARK, SEALED
-from whorl.services.inspecting.places import previous_address
 from whorl.services.records import RunRecords
 
 if TYPE_CHECKING:
@@ -86,22 +85,6 @@ def test_the_graph_nests_and_escapes_as_addresses_do() -> None:
         assert nodes[edge.from_].parent == nodes[edge.to].parent
     order = [node.path for node in graph.nodes]
     assert all(order.index(n.parent) < order.index(n.path) for n in graph.nodes if n.parent)
-
-
-@pytest.mark.parametrize(
-    ("address", "before"),
-    [
-        ("polish[3]/review", "polish[2]/review"),
-        ("polish[1]/review", ""),
-        ("a[2]/b[3]/c", "a[2]/b[2]/c"),
-        ("a[2]/b[1]/c", ""),
-        ("a[2]/b/c", "a[1]/b/c"),
-        ("plain", ""),
-        ("a[10]", "a[9]"),
-    ],
-)
-def test_the_same_step_in_the_iteration_before(address: str, before: str) -> None:
-    assert previous_address(address) == before
 
 
 class OneEntry:

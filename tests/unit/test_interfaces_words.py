@@ -10,10 +10,8 @@ import pytest
 
 from whorl.interfaces import formatting
 from whorl.interfaces.advice import advice, flags
-from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.terminal import json_text
-from whorl.interfaces.status_words import condition_words, fact_words, target_of, verdict_words
-from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
+from whorl.interfaces.status_words import fact_words, verdict_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,12 +41,6 @@ def test_figures(figure: Callable[[Any], str], rows: dict[Any, str]) -> None:
     assert {amount: figure(amount) for amount in rows} == rows
 
 
-def test_the_change_of_a_score() -> None:
-    rows = {(0.63, 0.41): "+.22", (0.58, 0.63): "-.05", (3.0, 1.5): "+1.50", (None, 1.0): ""}
-    rows |= {(0.9, 0.9): "+.00", (0.94996, 0.94991): "+.00005"}
-    assert {two: formatting.difference(*two) for two in rows} == rows
-
-
 @pytest.mark.parametrize(
     ("amount", "words"), [(0.02985, "$0.0299"), (0.125, "$0.13"), (0.00025, "$0.00025")]
 )
@@ -58,13 +50,6 @@ def test_the_same_amount_is_written_alike_however_it_was_added_up(
     added = [nextafter(amount, 0), amount, nextafter(amount, 1), amount - 1e-13, amount + 1e-13]
 
     assert {formatting.dollars(each) for each in added} == {words}
-
-
-def test_sparkline() -> None:
-    assert formatting.sparkline([0.0, None, 1.0]) == "▁ █"
-    assert formatting.sparkline([0.5, 0.5]) == "██"
-    assert formatting.sparkline([-1.0, 0.0]) == "▁█"
-    assert formatting.sparkline([None]) == ""
 
 
 def test_line_is_one_safe_line_of_bounded_length() -> None:
@@ -95,59 +80,6 @@ def test_fact_words() -> None:
     assert verdict_words(outside, 100) == words  # type: ignore[arg-type]
 
 
-def test_condition_words() -> None:
-    text = Constant("")
-    until = AnyOf(
-        (
-            When(Expression("jinja-expression", "review.ok")),
-            AllOf((Score(text, at_least=0.9), Judge(Constant("Is it\ngood?"), text))),
-            Stable(text, 0.95),
-            Plateau(2),
-            Score(text),
-        )
-    )
-
-    assert condition_words(until) == (
-        "review.ok or score ≥ 0.90 and judge: Is it good? or 95% alike or no better score for 2"
-    )
-    assert target_of(until) == 0.9
-    assert condition_words(None) == ""
-
-
-LIMIT = {
-    "address": "polish", "reason": "max_iterations", "limit": "", "of_run": False, "fields": None,
-    "iterations": 3, "more": {}, "continues": True,
-}  # fmt: skip
-
-
-RAISE = "raise `at_most.iterations` or give `whorl run` a higher `--max-iterations`"
-ENDED = {"continues": False}
-CALLS = {"reason": "budget", "limit": "calls", "of_run": True, "continues": False}
-COST = {"reason": "budget", "limit": "cost_usd", "iterations": 0, "more": {"cost_usd": 0.0123}}
-GO_ON = "`whorl continue r1 --at 'polish' {}` continues it; for a new run, {}"
-
-
-@pytest.mark.parametrize(
-    ("facts", "words"),
-    [
-        ({}, GO_ON.format("--iterations 3", RAISE)),
-        (ENDED, RAISE),
-        (
-            ENDED | {"fields": {"max_iterations": "max_loops"}},
-            RAISE.replace("at_most.iterations", "max_loops"),
-        ),
-        (ENDED | {"reason": "timeout"}, "raise `at_most.time`"),
-        (CALLS, "raise `budget.calls`"),
-        (CALLS | {"fields": {}}, "raise `budget.calls`"),
-        (COST, GO_ON.format("--budget +0.013", "raise `at_most.cost`")),
-    ],
-)
-def test_advice_about_a_limit_is_made_from_its_facts(facts: dict[str, object], words: str) -> None:
-    assert advice("R102", LIMIT | facts, "r1") == words
-    # Who passes it on may have a code of their own.
-    assert advice("R100", LIMIT | facts | {"code": "R102"}, "r1") == words
-
-
 def test_there_is_no_advice_without_facts_and_flags_give_at_least_what_is_missing() -> None:
     assert advice("R102", None) == ""
     assert advice("R100", {"path": "x"}) == ""
@@ -165,20 +97,6 @@ def test_there_is_no_advice_without_facts_and_flags_give_at_least_what_is_missin
 )
 def test_a_condition_that_is_a_sentence_is_answered(expression: str, met: bool, words: str) -> None:
     assert fact_words({"by": "expression", "expression": expression, "met": met}) == words
-
-
-def test_what_is_only_reserved_is_told_from_what_was_paid() -> None:
-    usage = {"calls": 5, "model_calls": 3, "input_tokens": 10, "output_tokens": 0}
-    paid = usage | {"cost_usd": 0.0031, "in_doubt": 0, "unpriced_calls": 1}
-
-    assert summary.usage_words(paid) == ("5 calls, 10 tok, $0.0031, cost of 1 call not known")
-    doubtful = paid | {"in_doubt": 2, "reserved_usd": 0.003}
-    words = "10 tok, $0.0001, cost of 1 call not known, $0.003 reserved for 2 calls in doubt"
-    assert words in summary.usage_words(doubtful)
-    assert "cost of 1 call not known, 2 calls in doubt" in summary.usage_words(
-        paid | {"in_doubt": 2}
-    )
-    assert summary.usage_words(usage | {"calls": 0}) == ""
 
 
 @pytest.mark.parametrize("indent", [None, 2])

@@ -1,8 +1,9 @@
-"""Pictures, forecasts and invented answers of workflows."""
+"""Pictures, forecasts and invented answers of workflows, and which files are found."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,7 +15,11 @@ from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import refusal
+from whorl.services.project import DEPTH_MAX, Catalogue, find_project
 from whorl.services.replay import invent
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILE = """
 whorl: 1
@@ -70,28 +75,6 @@ def test_mermaid_escapes_names_and_closes_its_boxes() -> None:
 
     assert opened == sum(line.strip() == "end" for line in chart) == 4
     assert '["a#quot;]; #lt;b#gt;#35; <br/>' in odd
-
-
-def test_forecast_counts_judges_and_costs() -> None:
-    told = _forecast(FILE, budget_usd=2.0)
-
-    # Each iteration: a step, the costlier branch, and a judge that may be asked twice.
-    assert (told.usual, told.calls) == (4 * (1 + 1 + 1), 4 * (1 + 1 + 2) * 4)
-    assert told.cost_usd is not None
-    assert told.cost_usd > 0
-    assert forecast_words(told).startswith("at most 64 calls (12 without retries), about $")
-    assert forecast_words(told).endswith("; at most $2.00, the budget")
-    assert _forecast(FILE, iterations=1).usual == 3
-
-
-def test_forecast_knows_what_judges_are_asked_for() -> None:
-    costs: list[float] = []
-    for wish in ("reason: false", "votes: 1", "evidence: true"):
-        text = FILE.replace('{judge: "Good?"}', f'{{judge: {{question: "Good?", {wish}}}}}')
-        costs.append(_forecast(text, budget_usd=9.0).cost_usd or 0.0)
-
-    # The answer to a judge is reserved with 64 tokens, and the quote with 64 more.
-    assert costs[0] == costs[1] < costs[2]
 
 
 def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
@@ -185,3 +168,20 @@ steps:
     assert "a  ask  (at once)" in tree
     assert "b  ask  (at once)" in tree
     assert "⇉ all" in tree
+
+
+def test_workflows_are_found_below_the_folder_and_others_are_not(tmp_path: Path) -> None:
+    deep = "/".join(["d"] * (DEPTH_MAX + 1))
+    for name in ("a.yaml", "sub/b.yml", ".hidden/c.yaml", "node_modules/d.yaml", f"{deep}/e.yaml"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("whorl: 1\nname: x\nsteps: {a: {value: x}}\n")
+    (tmp_path / "package.json").write_text('{"name": "page"}')
+    (tmp_path / "broken.yaml").write_text("whorl: 1\nname: x\nsteps: {a: {asq: b}}\n")
+    (tmp_path / "link.yaml").symlink_to(tmp_path / "a.yaml")
+    os.mkfifo(tmp_path / "pipe.yaml")
+
+    listed = Catalogue(find_project({}, folder=tmp_path)).listed()
+    found = {one.file: one.errors for one in listed}
+
+    assert found == {"a.yaml": 0, "broken.yaml": 1, "sub/b.yml": 0}

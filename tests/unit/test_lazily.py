@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import gc
-import pickle
 import pkgutil
 import re
 import subprocess
@@ -135,26 +134,6 @@ def test_they_do_the_same(name: str) -> None:
     # At first and, compiled, later.
     for _ in range(30):
         assert told(lambda: ACTIONS[name](ours)) == told(lambda: ACTIONS[name](theirs))
-
-
-@lazily.dataclass(frozen=True, slots=True)
-class Kept:
-    """Pickled by its name."""
-
-    value: int
-    rest: tuple[int, ...] = ()
-
-
-def test_objects_are_compared_copied_and_pickled() -> None:
-    one, again = Kept(1, (2,)), Kept(1, (2,))
-
-    assert one == again != Kept(1)
-    assert len({one, again, dataclasses.replace(one)}) == 1
-    assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one  # noqa: S301 - our own
-    assert repr(one) == "Kept(value=1, rest=(2,))"
-    # Those who check types see that; nothing looks when a program runs.
-    one.value = 3  # type: ignore[misc]
-    assert one != again
 
 
 @pytest.mark.slow

@@ -1,23 +1,20 @@
-"""Event names and fields of a dialect, filled from the journal."""
+"""What interfaces make of events: the words of a dialect, and a bounded view of a run."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from whorl import ir
+from whorl.interfaces.progress import ITERATIONS_MAX, LOOPS_MAX, STEPS_MAX, TEXT_MAX, Progress
 from whorl.interfaces.translation import Translator
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import Entry
 
 WORDS = {
     "events": {
-        "iteration_started": {
-            "event": "turn",
-            "fields": {"id": "node", "index": "index", "of": "limit", "in": "told.input"},
-        },
-        "loop_finished": {"event": "turned", "fields": {"why": "exit_reason", "n": "iterations"}},
         "streaming": {"event": "words", "fields": {"id": "node", "text": "text"}},
         "run_failed": {"event": "broken", "fields": {"cause": {"message": "error"}}},
-    },
-    "exit_reasons": {"condition_met.stable": "stable_output", "failed": "error"},
+    }
 }
 
 
@@ -30,27 +27,6 @@ def entry(kind: str, address: str, **body: object) -> Entry:
     return Entry(1, Event(kind, address, 5.0, dict(body)))  # type: ignore[arg-type]
 
 
-def test_an_iteration_is_told_in_the_dialects_words() -> None:
-    found = translator()
-    found.take(entry("loop.started", "a/loop", limits={"iterations": 7}))
-
-    said = found.take(entry("iteration.started", "a/loop[3]", number=3, input="x"))
-
-    assert said == [{"event": "turn", "id": "loop", "index": 2, "of": 7, "in": "x"}]
-
-
-def test_exit_reasons_are_translated_with_what_stopped_the_loop() -> None:
-    found = translator()
-    finished = {"iterations": 2, "exit_reason": "condition_met", "stopped_by": "stable"}
-
-    assert found.take(entry("loop.finished", "loop", **finished)) == [
-        {"event": "turned", "why": "stable_output", "n": 2}
-    ]
-    assert found.take(entry("loop.finished", "loop", exit_reason="budget", iterations=1)) == [
-        {"event": "turned", "why": "budget", "n": 1}
-    ]
-
-
 def test_streamed_text_and_nested_fields() -> None:
     found = translator()
 
@@ -59,20 +35,6 @@ def test_streamed_text_and_nested_fields() -> None:
     ]
     failed = entry("run.finished", "", status="failed", error={"message": "no"})
     assert found.take(failed) == [{"event": "broken", "cause": {"message": "no"}}]
-
-
-def test_whether_it_went_well_is_a_fact() -> None:
-    words = {"events": {"iteration_finished": {"event": "done", "fields": {"ok": "succeeded"}}}}
-    found = translator(words)
-
-    for status, told in (("succeeded", True), ("failed", False)):
-        finished = entry("iteration.finished", "loop[1]", status=status)
-        assert found.take(finished) == [{"event": "done", "ok": told}]
-
-
-def test_what_a_dialect_has_no_word_for_is_not_told() -> None:
-    assert translator().take(entry("warning", "", message="x")) == []
-    assert not translator(None).has_words
 
 
 CHECKED = {
@@ -86,16 +48,11 @@ CHECKED = {
 }
 
 
-def turning(check: str) -> Translator:
-    loop = ir.Loop(name="turn", body=ir.Block(()), check=check)  # type: ignore[arg-type]
+def test_an_event_that_waits_is_told_when_the_run_ends() -> None:
+    loop = ir.Loop(name="turn", body=ir.Block(()), check="between")
     workflow = ir.Workflow(name="w", body=ir.Block((loop,)), words=CHECKED)  # type: ignore[arg-type]
     found = Translator("r1", workflow)
     found.take(entry("loop.started", "turn", path="turn", limits={}))
-    return found
-
-
-def test_an_event_that_waits_is_told_when_the_run_ends() -> None:
-    found = turning("between")
     found.take(entry("iteration.finished", "turn[1]"))
 
     assert found.take(entry("run.finished", "", status="cancelled")) == [
@@ -108,3 +65,41 @@ def test_secure_values_are_not_translated() -> None:
     said = translator(words).take(entry("task.finished", "a", value="hush", secure=True))
 
     assert said == [{"event": "done", "value": "***"}]
+
+
+def _told(*events: tuple[str, str, float, dict[str, Any]]) -> Progress:
+    progress = Progress(run="r", workflow="w")
+    for kind, address, at, body in events:
+        progress.take(Event(kind, address, at, body))
+    return progress
+
+
+LOOP = ("loop.started", "l", 1.0, {"path": "l", "limits": {"iterations": 5}})
+
+
+def test_the_past_is_bounded() -> None:
+    progress = _told(LOOP)
+    for number in range(1, ITERATIONS_MAX + 50):
+        for kind, body in (("started", {}), ("finished", {"status": "succeeded"})):
+            progress.take(Event(f"iteration.{kind}", f"l[{number}]", number, dict(body)))
+    progress.take(Event("task.started", "l[999]/w", 1.0))
+    for _ in range(100):
+        progress.stream("l[999]/w", "x" * 100)
+
+    for number in range(STEPS_MAX * 2):
+        progress.take(Event("task.finished", f"each[{number}]/w", 1.0))
+
+    assert len(progress.steps) <= STEPS_MAX + 1
+    assert len(progress.loops["l"].iterations) == ITERATIONS_MAX
+    assert len(progress.steps["l[999]/w"].text) == TEXT_MAX
+
+
+def test_loops_of_items_are_bounded_and_those_under_way_stay() -> None:
+    progress = _told(("loop.started", "each[1]/l", 1.0, {"path": "l"}))
+    for number in range(2, LOOPS_MAX + 50):
+        for kind in ("started", "finished"):
+            progress.take(Event(f"loop.{kind}", f"each[{number}]/l", 1.0))
+
+    assert len(progress.loops) == LOOPS_MAX + 1
+    assert "each[1]/l" in progress.loops
+    assert f"each[{LOOPS_MAX + 49}]/l" in progress.loops
