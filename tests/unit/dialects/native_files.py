@@ -112,10 +112,6 @@ outputs:
 """
 
 
-def expression(source: str) -> ir.Expression:
-    return ir.Expression("jinja", source)
-
-
 def template(source: str) -> ir.Expression:
     return ir.Expression("template", source)
 
@@ -144,18 +140,12 @@ def read_loop(fields: str) -> ir.Loop:
     return loop
 
 
-def faults(text: str, file: str = "bad.yaml") -> tuple[Diagnostic, ...]:
-    """Reads a native file that is wrong, without its first line, and returns what is wrong."""
-    with pytest.raises(InvalidWorkflow) as caught:
-        read_workflow(f"whorl: 1\n{dedent(text)}", file)
-    return caught.value.diagnostics
-
-
 def fault(text: str) -> Diagnostic:
-    """Reads a native file with one mistake."""
-    found = faults(text)
-    assert len(found) == 1, found
-    return found[0]
+    """Reads a native file with one mistake, without its first line."""
+    with pytest.raises(InvalidWorkflow) as caught:
+        read_workflow(f"whorl: 1\n{dedent(text)}", "bad.yaml")
+    (found,) = caught.value.diagnostics
+    return found
 
 
 def at(diagnostic: Diagnostic) -> tuple[str, int, int]:

@@ -1,14 +1,25 @@
-"""Fields of native steps and loops, and the words of judges that are warned of."""
+"""Fields of native steps and loops, and the schema of them that editors use."""
 
 from __future__ import annotations
 
+import json
 from textwrap import dedent
+from typing import Any
 
 import pytest
-from native_files import read_loop, read_step, template
+from jsonschema import Draft202012Validator
+from native_files import EVERYTHING, read_loop, read_step, template
 
 from whorl import ir
 from whorl.dialects import read_workflow
+from whorl.dialects.native import native_schema
+from whorl.dialects.native.loop import REPEAT
+from whorl.dialects.native.steps import KINDS
+from whorl.dialects.native.workflow import FILE
+from whorl.source import plain
+from whorl.source.yaml import read_yaml
+
+SCHEMA: dict[str, Any] = dict(native_schema())
 
 
 def closed(**fields: object) -> dict[str, object]:
@@ -105,3 +116,30 @@ def test_a_question_with_the_words_of_a_step_is_warned_of(judge: str, is_warned:
     warnings = [one for one in read_workflow(dedent(text), "w.yaml").warnings if one.code == "W023"]
 
     assert bool(warnings) is is_warned
+
+
+@pytest.mark.parametrize(
+    ("text", "is_right"),
+    [
+        (EVERYTHING, True),
+        ("{whorl: 1}", False),
+        ("{whorl: 2, steps: {a: {ask: Hi}}}", False),
+        ("{whorl: 1, steps: {a: {ask: Hi, modle: x}}}", False),
+        ("{whorl: 1, steps: {a: {repeat: {at_most: 0, steps: {b: {ask: Hi}}}}}}", False),
+        ("{whorl: 1, steps: {1a: {ask: Hi}}}", False),
+        ("{whorl: 1, steps: {a: {ask: Hi}}, inputs: {x: text}}", False),
+    ],
+)
+def test_files_pass_the_schema_as_they_pass_the_reader(text: str, is_right: bool) -> None:
+    value = plain(read_yaml(text, "a.yaml").root)
+
+    assert Draft202012Validator(SCHEMA).is_valid(value) is is_right
+
+
+def test_every_field_of_the_tables_is_described() -> None:
+    text = json.dumps(SCHEMA)
+
+    assert list(SCHEMA["properties"]) == list(FILE)
+    assert [step["title"] for step in SCHEMA["$defs"]["step"]["anyOf"]] == list(KINDS)
+    for name in (*REPEAT.fields, *(field for kind in KINDS.values() for field in kind.fields)):
+        assert f'"{name}": {{"description"' in text

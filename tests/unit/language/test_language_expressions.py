@@ -1,4 +1,4 @@
-"""Operators, access, the three syntaxes, text and truth, and the limits."""
+"""Operators, access, faults, truth, and the range of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Libraries are opened by name, ours as everybody's, and the language knows no dialect."""
+"""Libraries are opened by name, ours as everybody's."""
 
 from __future__ import annotations
 
