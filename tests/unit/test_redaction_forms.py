@@ -6,7 +6,7 @@ import html
 import json
 import random
 import textwrap
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode, encodebytes, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -88,6 +88,15 @@ def test_base64_is_hidden_over_all_its_lines(width: int, end: str, before: str) 
         assert len(hidden) < 60 + 2 * len(end)
         assert hidden.startswith("file:")
         assert hidden.endswith("the end")
+
+
+def test_base64_of_a_short_secret_is_hidden_where_a_line_ends_in_it() -> None:
+    key = "sk-12345-abcdef"
+    for before in range(80):
+        text = encodebytes(b"." * before + key.encode() + b"..").decode()
+        hidden = redact(text, [Secret(key)])
+
+        assert len(hidden.replace("***", "")) <= len(text) - len(key)
 
 
 @pytest.mark.campaign
