@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from campaign import amount
 from whorl import ir
 from whorl.dialects import read_workflow
-from whorl.dialects.native.writing import is_same_workflow, write_native
+from whorl.dialects.native.writing import emit_yaml, is_same_workflow, write_native
 from whorl.errors import InternalError
-from whorl.ir.nodes import NodeFields
+from whorl.source import plain
+from whorl.source.yaml import read_yaml
 
 ASK: Any = {"kind": "ask", "inputs": ir.Fields((("prompt", ir.Constant("Write.")),))}
 BODY = ir.Block((ir.Task(name="write", **ASK),))
@@ -233,5 +237,41 @@ def test_what_would_be_read_otherwise_is_never_written() -> None:
         write_native(broken)
 
 
-def test_writing_is_the_same_each_time() -> None:
-    assert _text(_workflow(NODES["loop"])) == _text(_workflow(NODES["loop"]))
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=30)
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9), TEXTS
+)
+KEYS = st.text(st.sampled_from("abc on1:#{}[]-?.é"), min_size=1, max_size=8)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.campaign
+@settings(max_examples=amount(100, 800), deadline=None)
+@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
+def test_whatever_is_emitted_is_read_as_it_was(value: dict[str, object]) -> None:
+    assert plain(read_yaml(emit_yaml(value), "a.yaml").root) == _plain(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ({"on": "review", "1": "one", "no": "yes"}, 'on: review\n"1": one\n"no": "yes"\n'),
+        ({"a": {"b": 1, "c": [2, "x"]}}, "a: {b: 1, c: [2, x]}\n"),
+        ({"a": "{{ b }}", "c": "d: e"}, 'a: "{{ b }}"\nc: "d: e"\n'),
+        ({"ask": "Write.\nThen stop.\n"}, "ask: |\n  Write.\n  Then stop.\n"),
+    ],
+)
+def test_values_are_written_as_people_write_them(value: dict[str, object], written: str) -> None:
+    assert emit_yaml(value) == written
+
+
+def _plain(value: object) -> object:
+    """What a reader gives: line ends are those of YAML."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value

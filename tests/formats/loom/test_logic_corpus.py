@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from whorl.language import Expression, Json, LanguageError, MappingScope, evaluate, parse
+from whorl.language import Expression, Json, LanguageError, MappingScope, evaluate
 
 BESIDE = Path(__file__).resolve().parents[4] / "shared" / "corpora"
 SHARED = Path(os.environ.get("WHORL_CORPORA", BESIDE)) / "logic-apps"
@@ -74,36 +74,3 @@ def test_published_cases_pass_but_for_those_explained() -> None:
     assert set(KNOWN) == failed
     assert by_tier["core"] == 0
     assert by_tier.total() <= 0.05 * (tiers.total() - tiers["core"])
-
-
-@needs_corpus
-def test_expressions_of_real_definitions_parse() -> None:
-    """All but two, whose quotes are doubled for the ARM function around them."""
-    sources: set[str] = set()
-    for file in sorted((SHARED / "definitions").glob("*.json")):
-        try:
-            sources.update(_texts(json.loads(file.read_text(encoding="utf-8-sig"))))
-        except json.JSONDecodeError:
-            continue
-    refused = [source for source in sources if not _parses(source)]
-
-    assert len(sources) > 500
-    assert all(source.startswith("[") for source in refused)
-    assert len(refused) <= 2
-
-
-def _texts(value: Json) -> list[str]:
-    if isinstance(value, str):
-        return [value] if "@" in value else []
-    parts = value if isinstance(value, list) else []
-    if isinstance(value, dict):
-        parts = [*value, *value.values()]
-    return [text for part in parts for text in _texts(part)]
-
-
-def _parses(source: str) -> bool:
-    try:
-        parse(Expression("logic", source))
-    except LanguageError:
-        return False
-    return True

@@ -127,20 +127,6 @@ def test_what_is_no_date_is_refused(text: str) -> None:
         value(f"@formatDateTime('{text}')")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "-", ".", "1-2", "-1-", "(1)", "1e", "0x10", "1 2", "9" * 2000]
-)
-def test_what_is_no_float_is_refused(text: str) -> None:
-    assert value(f"@isFloat('{text}')") is False
-    with pytest.raises(LanguageError):
-        value(f"@float('{text}')")
-
-
-def test_pattern_names_each_part_once() -> None:
-    with pytest.raises(LanguageError, match="not a valid date"):
-        value("@parseDateTime('1111', 'en-US', 'dMdM')")
-
-
 @pytest.mark.parametrize("name", sorted(WINDOWS_ZONES))
 def test_every_windows_zone_is_in_the_database(name: str) -> None:
     assert ZoneInfo(WINDOWS_ZONES[name].split()[0]) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.language import EvaluationError, Expression, LanguageError, MappingScope, evaluate
+from whorl.language import EvaluationError, Expression, MappingScope, evaluate
 
 SCOPE = MappingScope(
     {
@@ -85,18 +85,3 @@ def test_fault(source: str, message: str) -> None:
 
     assert message in caught.value.message
     assert caught.value.offset is not None
-
-
-@pytest.mark.parametrize(
-    ("source", "place", "advice"),
-    [
-        ("total: @{body('Get')['Nope']}", "['Nope']", "?['Nope']"),
-        ("@variables('objet')", "variables", "'object'"),
-    ],
-)
-def test_fault_points_at_the_access_with_advice(source: str, place: str, advice: str) -> None:
-    with pytest.raises(LanguageError) as caught:
-        evaluate(Expression("logic", source), SCOPE)
-
-    assert source.index(place) == caught.value.offset
-    assert advice in caught.value.help

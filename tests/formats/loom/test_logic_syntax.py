@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.language import (
-    Expression,
-    Json,
-    LanguageError,
-    LimitExceeded,
-    MappingScope,
-    evaluate,
-    free_names,
-)
+from whorl.language import Expression, Json, LanguageError, LimitExceeded, MappingScope, evaluate
 
 SCOPE = MappingScope(
     {
@@ -105,14 +97,6 @@ def test_mistakes_have_azures_words_and_a_position(source: str, message: str, of
     assert offset == caught.value.offset
 
 
-def test_unknown_function_gets_the_nearest_name() -> None:
-    for name, wanted in (("lenght", "'length'"), ("createObject", "json("), ("now", "'utcNow'")):
-        with pytest.raises(LanguageError) as caught:
-            value(f"@{name}('a')")
-
-        assert wanted in caught.value.help
-
-
 def test_mistake_in_a_branch_shows_when_the_branch_is_taken() -> None:
     with pytest.raises(LanguageError) as caught:
         value("@if(variables('flag'), 1, nope())")
@@ -142,37 +126,6 @@ def test_lenient_forgives_what_is_missing_and_takes_both_quotes(
 
     assert expected == actual
     assert type(expected) is type(actual)
-
-
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        *(
-            (f"@{name}('unheard of')", "'unheard of' is not defined")
-            for name in ("body", "outputs", "actions", "result", "parameters", "items")
-        ),
-        ('@concat("a)', "the text has no closing quote"),
-        ("@variables('text').name", "selection is not supported on values of type 'String'"),
-    ],
-)
-def test_lenient_does_not_forgive_names_of_nothing_and_wrong_types(source: str, words: str) -> None:
-    with pytest.raises(LanguageError) as caught:
-        value(source, syntax="logic-lenient")
-
-    assert words in f"{caught.value.message} {caught.value.help}"
-
-
-def test_names_that_an_expression_needs() -> None:
-    source = "x @{body('A')?['b']} @{variables(concat('v'))} @{if(true, items('L'), utcNow())}"
-    uses = free_names(Expression("logic", source))
-
-    assert [(use.name, use.path) for use in uses] == [
-        ("$actions", ("A",)),
-        ("$variables", ()),
-        ("$items", ("L",)),
-        ("$now", ()),
-    ]
-    assert source.index("body") == uses[0].offset
 
 
 def test_expression_has_at_most_8192_characters() -> None:

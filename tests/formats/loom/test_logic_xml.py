@@ -83,21 +83,6 @@ def test_xpath_is_valid_and_has_nothing_but_its_core(path: str) -> None:
         found(path)
 
 
-def test_xpath_begins_at_the_document() -> None:
-    assert found("count(orders/order) + count(./orders) * 10") == 12.0
-    assert found("orders/order[item/@price = 10]/@id | orders/*/b/text()") == ["2", "below"]
-
-
-def test_xpath_keeps_how_elements_and_texts_were_written() -> None:
-    source = "@string(xpath(xml('<r><a></a><b/><c><![CDATA[<]]></c></r>'), 'r/*'))"
-    contents = evaluate(Expression("logic", source), SCOPE)
-
-    for each in ("PGE+PC9hPg==", "PGIgLz4=", "PGM+PCFbQ0RBVEFbPF1dPjwvYz4="):
-        assert each in str(contents)
-    last = "@{last(xpath(xml(variables('orders')), '//item'))}"
-    assert value(last) == '<item price="10">lamp</item>'
-
-
 @pytest.mark.parametrize(
     "path",
     [

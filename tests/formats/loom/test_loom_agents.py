@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from loom_project import Answer, Asked, run_in, web
+from loom_project import Answer, run_in, web
 
 CONFIG = """
 [defaults]
@@ -40,29 +40,6 @@ LOOK = {
     "agentParameterSchema": {"type": "object", "properties": {"a word": {"type": "string"}}},
     "actions": {"Find": {"type": "Compose", "inputs": "@toUpper(agentParameters('a word'))"}},
 }
-
-
-def test_an_agent_answers_when_it_may_not_be_asked_again(tmp_path: Path) -> None:
-    own = agent("small", "Look.", {"Look it": LOOK}, limit={"count": 2})
-    chat = {"agentChatCompletionSettings": {"topP": 0.5}}
-    own["inputs"]["parameters"]["agentModelSettings"] = chat
-    words = iter(["one"])
-
-    def reply(asked: Asked) -> Answer:
-        word = next(words, None)
-        return Answer(200, answer("done") if word is None else answer(Look_it={"a word": word}))
-
-    with web(reply) as server:
-        definition = {"definition": {"actions": {"Own": own}}, "kind": "Agent"}
-        config = CONFIG.replace("{url}", server.url)
-        ran = run_in(tmp_path, definition, config=config)
-
-    assert (ran.document["status"], ran.output) == ("succeeded", "done")
-    sent = [asked.json for asked in server.asked]
-    assert sent[1]["messages"][-1]["content"] == "ONE"
-    assert {body["top_p"] for body in sent} == {0.5}
-    # The last time that it may be asked, it has to answer.
-    assert [body.get("tool_choice") for body in sent] == [None, "none"]
 
 
 def test_servers_and_actions_are_tools_of_the_same_agent(tmp_path: Path) -> None:

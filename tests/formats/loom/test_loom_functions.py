@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import pytest
@@ -41,25 +40,6 @@ PAIRS = [{"key": key, "value": value} for key, value in (("a", "1"), ("a", "2"),
 def test_what_a_body_becomes_depends_on_its_type(given: Any, body: Any) -> None:
     assert called("http_outputs(it)", given).get("body") == body
     assert called("http_outputs(it)", [1]) == {"statusCode": 200, "body": [1]}
-
-
-def test_a_message_of_several_parts() -> None:
-    text = (
-        b"--XX\r\nContent-Type: text/plain\r\n\r\nhello\r\n"
-        b"--XX\r\nContent-Disposition: form-data; name=f\r\n\r\n\x00\x01\r\n--XX--\r\n"
-    )
-    given = reply(
-        'multipart/form-data; boundary="XX"', base64.b64encode(text).decode(), encoding="base64"
-    )
-    parts = called("http_outputs(it)", given)["body"]["$multipart"]
-
-    assert [part["headers"] for part in parts] == [
-        {"content-type": "text/plain"},
-        {"content-disposition": "form-data; name=f"},
-    ]
-    assert base64.b64decode(parts[0]["body"]["$content"]) == b"hello"
-    assert base64.b64decode(parts[1]["body"]["$content"]) == b"\x00\x01"
-    assert parts[1]["body"]["$content-type"] == "application/octet-stream"
 
 
 def test_a_message_without_a_boundary_is_refused() -> None:

@@ -56,23 +56,6 @@ def flow(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_actions_and_the_trigger_are_mocked_by_name(flow: str) -> None:
-    mocks: dict[str, Any] = {"manual": {"status": "Succeeded", "outputs": {"body": {"id": 7}}}}
-    mocks |= {"Get_order": ORDER, "Send": {"status": "Succeeded", "outputs": {"statusCode": 202}}}
-    outcome = testing.run(flow, mocks=mocks)
-
-    assert (outcome.status, outcome.seconds) == ("succeeded", 3600)
-    [called] = outcome.calls("Get_order")
-    assert called.inputs == {"method": "GET", "uri": "https://example.com/7"}
-    sent = [call.inputs["body"] for call in outcome.calls("Send")]  # type: ignore
-    assert sent == [{"to": "a"}, {"to": "b"}]
-    assert outcome.step("Get_order").output == {
-        "statusCode": 200,
-        "headers": {},
-        "body": {"lines": ["a", "b"]},
-    }
-
-
 @pytest.mark.parametrize(
     ("order", "status", "code"),
     [

@@ -36,39 +36,6 @@ def after(name: str, status: str, inputs: Any) -> dict[str, Any]:
 MAIL = {"type": "ApiConnection", "inputs": {"method": "post", "body": {"to": "@concat('A', 'da')"}}}
 
 
-def connected(folder: Path, url: str, actions: dict[str, Any], **more: Any) -> Finished:
-    """Runs actions where one address answers for all connectors."""
-    return run_in(folder, azure(actions, **more), config=f'[connectors]\nurl = "{url}"\n')
-
-
-def test_one_address_answers_for_all_connectors(tmp_path: Path) -> None:
-    rows = {"type": "ServiceProvider", "inputs": {"parameters": {"n": 2}}}
-    actions = {
-        "Send mail": MAIL,
-        "Rows": rows | {"runAfter": {"Send mail": ["Succeeded"]}},
-        "Show": after("Rows", "Succeeded", "@{body('Send mail')} @{outputs('Rows')}"),
-    }
-    with web(lambda asked: Answer(200, {"sent": asked.path})) as server:
-        ran = connected(tmp_path, server.url, actions)
-
-    asked = [(one.method, one.path) for one in server.asked]
-    assert asked == [("POST", "/Send%20mail"), ("POST", "/Rows")]
-    assert server.asked[0].json == {"method": "post", "body": {"to": "Ada"}}
-    assert '"statusCode":200' in ran.output
-    assert '{"sent":"/Send%20mail"}' in ran.output
-
-
-def test_what_a_connector_refuses_and_who_may_answer_for_it_is_said(tmp_path: Path) -> None:
-    actions = {"Mail": MAIL, "Show": after("Mail", "Failed", "@body('Mail')?['why']")}
-    with web(lambda asked: Answer(404, {"why": "no such mailbox"})) as server:
-        ran = connected(tmp_path, server.url, actions)
-    error = run_in(tmp_path, azure({"Send mail": MAIL})).document["error"]
-
-    assert (ran.output, len(server.asked)) == ("no such mailbox", 1)
-    for words in ("POST /Send%20mail", "[connectors]", '"connector:Send mail"'):
-        assert words in error["message"]
-
-
 def test_recorded_replies_answer_by_name_and_iteration(tmp_path: Path) -> None:
     replies = {"Mail": [{"statusCode": 200, "body": {"n": 1}}, {"statusCode": 200, "body": 2}]}
     (tmp_path / "replies.json").write_text(json.dumps(replies))
@@ -81,19 +48,6 @@ def test_recorded_replies_answer_by_name_and_iteration(tmp_path: Path) -> None:
     config = "[connectors.replies]\nMail = [{statusCode = 201, body = {id = 7}}]\n"
     show = after("Mail", "Succeeded", "@{outputs('Mail')['statusCode']} @{body('Mail')['id']}")
     assert run_in(tmp_path, azure({"Mail": MAIL, "Show": show}), config=config).output == "201 7"
-
-
-def test_a_connection_that_only_azure_has_is_told_by_its_name(tmp_path: Path) -> None:
-    """So that a definition runs without any set-up."""
-    place = "@parameters('$connections')['office365']['connectionId']"
-    inputs = {"host": {"connection": {"name": place}}, "method": "get", "path": "/@{add(1, 1)}"}
-    actions = {"Get": {"type": "ApiConnection", "inputs": inputs}}
-    given = {"$connections": {"type": "Object", "defaultValue": {}}}
-    with web(lambda asked: Answer(200, asked.json)) as server:
-        ran = connected(tmp_path, server.url, actions, parameters=given)
-
-    named = {"connection": {"name": "office365"}}
-    assert ran.output == {"host": named, "method": "get", "path": "/2"}
 
 
 def test_the_recording_of_a_run_answers_for_connectors(tmp_path: Path) -> None:
@@ -217,19 +171,6 @@ def test_pages_are_read_until_there_are_enough_items(
 def secured(url: str, *properties: str) -> dict[str, Any]:
     call = http(url, method="POST", body={"password": COMPUTED}, headers={"x-key": COMPUTED})
     return call | {"runtimeConfiguration": {"secureData": {"properties": [*properties]}}}
-
-
-def test_secure_inputs_are_stored_nowhere(tmp_path: Path) -> None:
-    """Not in the journal, a snapshot or an error, also when the action is tried again."""
-    with web(lambda asked: Answer(500, "no")) as server:
-        call = secured(server.url, "inputs")
-        call["inputs"]["retryPolicy"] = {"type": "fixed", "count": 2, "interval": "PT0.01S"}
-        ran = run_in(tmp_path, azure({"Call": call}), config=ALLOWED)
-
-    assert [one.json["password"] for one in server.asked] == [SECRET] * 3
-    assert SECRET.encode() not in ran.bytes_stored()
-    assert SECRET not in json.dumps([event.body for event in ran.events])
-    assert SECRET not in json.dumps(ran.document)
 
 
 @pytest.mark.parametrize("status", [200, 500, 403])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from loom_project import run_in
-from loom_runs import flow, read
+from loom_runs import read
 
 from whorl import ir
 from whorl.dialects import read_workflow
@@ -53,58 +53,6 @@ def test_a_field_that_is_not_known_is_told(
     assert found.span is not None
 
 
-@pytest.mark.parametrize(
-    ("file", "told"),
-    [
-        # Where Azure is not meant, two actions of one name and what is side by side are warnings.
-        ("actions: {a: {type: scope, actions: {x: {type: compose, inputs: 1}}},"
-         " both: {type: parallel, actions: {x: {type: compose, inputs: 1}}}}", ["W012"]),
-        ("actions: {both: {type: parallel, actions: {one: {type: activity, inputs: "
-         "{activityType: a}}, two: {type: compose, inputs: \"@body('one')\"}}}}",
-         ["W005 'one' may not have run yet when 'two' reads it"]),
-        ("definition: {actions: {C: {type: Http, inputs: {method: GET, uri: https://api.test}, "
-         "runtimeConfiguration: {staticResult: {name: Nope}}}}}", ["W005"]),
-        # A variable that is misspelt may in Loom's files still be an input of the run.
-        ("actions: {set: {type: setVariable, name: page, value: 1}, "
-         "show: {type: compose, inputs: \"@variables('pgae')\"}}", ["W005 did you mean 'page'?"]),
-        # Actions of the tools of an agent are known by name.
-        ("definition: {actions: {A: {type: Agent, inputs: {parameters: {}}, tools: {t: {actions: "
-         "{Look: {type: Http, inputs: {method: GET, uri: x}}}}}}, Show: {type: Compose, "
-         "inputs: \"@body('Look')\", runAfter: {A: [Succeeded]}}}}", []),
-    ],
-)  # fmt: skip
-def test_what_is_odd_is_a_warning(file: str, told: list[str]) -> None:
-    found = [f"{one.code} {one.message} {one.help}" for one in read(flow(file)).warnings]
-
-    assert [text[:4] for text in found] == [words[:4] for words in told]
-    assert all(words[5:] in text for words, text in zip(told, found, strict=True))
-
-
-STANDARD = flow("""
-    {definition: {parameters: {a: {type: String}, b: {type: String, defaultValue: own}},
-    actions: {Show: {type: Compose,
-    inputs: "@{parameters('a')} @{parameters('b')} @{parameters('c')}"}}}, kind: Stateful}
-""")
-VALUES = {
-    "a": {"type": "String", "value": "beside"},
-    "c": {"type": "String", "value": "@appsetting('Colour')"},
-}
-
-
-def test_parameters_stand_in_a_file_beside_the_definition(tmp_path: Path) -> None:
-    """An app setting that one of them names is an input of the run; what is given counts more."""
-
-    def output(**given: str) -> Any:
-        return run_in(tmp_path, STANDARD, given=given).output
-
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "parameters.json").write_text(json.dumps(VALUES))
-    assert output(a="given", c="here") == "given own here"
-    (tmp_path / "parameters.json").write_text(json.dumps(VALUES))
-    assert output(Colour="red") == "beside own red"
-    assert output(a="given", Colour="red") == "given own red"
-
-
 def test_a_part_of_a_definition_may_refer_to_the_rest_of_it() -> None:
     """What it needs is not in the file: a warning each, and a failure where it is read."""
     show = {"type": "Compose", "inputs": ["@body('Rest')", "@parameters('p')", "@variables('v')"]}
@@ -117,20 +65,6 @@ def test_a_part_of_a_definition_may_refer_to_the_rest_of_it() -> None:
         "variable 'v' is never set; without `-i v=VALUE` what reads it fails",
         "there is no for-each 'Each' around this place",
     ]
-
-
-def test_the_file_of_a_deployment_bears_the_name_of_its_template(tmp_path: Path) -> None:
-    template = flow("""
-        {$schema: "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
-        parameters: {greeting: {type: string, defaultValue: hello}},
-        resources: [{type: Microsoft.Logic/workflows, name: flow,
-        properties: {definition: {actions: {Show: {type: Compose,
-        inputs: "[parameters('greeting')]"}}}}}]}
-    """)
-    values = {"$schema": "x", "parameters": {"greeting": {"value": "good morning"}}}
-    (tmp_path / "workflow.parameters.json").write_text(json.dumps(values))
-
-    assert run_in(tmp_path, template).output == "good morning"
 
 
 SETTING = {"definition": {"actions": {"Show": {"type": "Compose", "inputs": "@appsetting('Url')"}}}}
@@ -147,43 +81,6 @@ def test_app_settings_are_those_of_the_project(tmp_path: Path) -> None:
     ran = run_in(tmp_path, {"definition": {"actions": {"Show": keyed}}})
     assert ran.output == len("sesame")
     assert b"sesame" not in ran.bytes_stored()
-
-
-def test_an_app_setting_that_is_nowhere_must_be_given(tmp_path: Path) -> None:
-    """Also where only a workflow reads it that is called."""
-    (tmp_path / "Child").mkdir()
-    (tmp_path / "Child" / "workflow.json").write_text(json.dumps(SETTING))
-    call = {"type": "Workflow", "inputs": {"host": {"workflow": {"id": "Child"}}}}
-    parent = {"definition": {"actions": {"Call": call}}}
-
-    for definition in (SETTING, parent):
-        failed = run_in(tmp_path, definition).document
-        assert failed["error"]["code"] == "R111"
-        assert "Url" in failed["error"]["message"]
-    assert run_in(tmp_path, parent, given={"Url": "given"}).output == "given"
-
-
-def test_a_long_text_with_short_expressions_can_be_put_into_a_variable() -> None:
-    variable = {"name": "s", "type": "string"}
-    text = "x" * 9_000 + "@{1}" + "y" * 9_000 + "@{2}"
-    actions = {
-        "V": {"type": "InitializeVariable", "inputs": {"variables": [variable]}, "runAfter": {}},
-        "S": {"type": "SetVariable", "inputs": {"name": "s", "value": text},
-         "runAfter": {"V": ["Succeeded"]}},
-    }  # fmt: skip
-
-    assert read({"definition": {"triggers": {}, "actions": actions}}).warnings == ()
-    long = {"type": "Compose", "inputs": f"@concat('{text}')", "runAfter": {}}
-    with pytest.raises(InvalidWorkflow, match="8192"):
-        read({"definition": {"triggers": {}, "actions": {"C": long}}})
-
-
-def test_a_run_keeps_the_usual_limits_of_its_project(tmp_path: Path) -> None:
-    config = '[limits]\niterations = 4\ntime = "PT2H"\n'
-    ran = run_in(tmp_path, {"actions": {"turn": TURN}}, config=config)
-
-    assert ran.document["status"] == "failed"
-    assert "Loop exceeded maximum iterations: 4" in ran.document["error"]["message"]
 
 
 def test_the_operator_sets_the_usual_limits_of_loops() -> None:

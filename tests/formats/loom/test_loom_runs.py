@@ -12,7 +12,6 @@ from loom_runs import Ran, flow, read, run
 from whorl.interfaces.translation import Translator
 
 WAIT = "{type: wait, inputs: {interval: {count: 5, unit: second}}}"
-LATER = WAIT.replace("wait", "Wait")
 MINUTE = "{type: Wait, inputs: {interval: {count: 1, unit: Minute}}}"
 TURNS = """type: until, condition: "@equals(variables('loopIndex'), 2)", limit: {timeout: PT24H},
            actions: {x: {type: compose, inputs: 1}}"""
@@ -186,3 +185,19 @@ def test_a_result_that_grows_is_not_told_whole() -> None:
 
     assert events[0]["result"] == [*range(100)]
     assert events[39]["result"] == "(a list, too large to be shown here)"
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_an_ended_loop_keeps_only_its_last_iteration(count: int) -> None:
+    """That one is kept so that a person can have the loop go on."""
+    loop = {
+        "type": "until",
+        "condition": f"@equals(variables('loopIndex'), {count})",
+        "actions": {"x": {"type": "compose", "inputs": "@variables('loopIndex')"}},
+        "limit": {"count": 1000},
+    }
+    state = run({"actions": {"turn": loop}}).machine.state
+
+    assert state["pending"] == {}
+    assert len(state["frames"]) == 3
+    assert len(state["scopes"]) == 2

@@ -67,20 +67,3 @@ def test_status_shows_where_a_loop_is(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines[5].startswith("  Duration: ")
     assert lines[5].endswith("s")
     assert lines[6] == '  Last Result: { "synced": 50, "remaining": 50 }'
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        ("addDays", 0, "addDays(timestamp, days, format?)"),
-        ("ADDDAYS", 0, "a time some days later"),
-        *(("length", 0, words) for words in ("Logic Apps expressions", "templates")),
-        ("$typed", 2, "there is no command, code or function"),
-    ],
-)
-def test_what_is_explained(
-    arguments: str, code: int, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    left, said = whorl("help", *arguments.split(), capsys=capsys)
-
-    assert (left, words in said) == (code, True)

@@ -101,40 +101,11 @@ def test_what_only_azure_knows_stays_as_it_is_written_with_a_warning(written: st
     assert run(json.dumps(template(resource(written)))).output == written
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("[parameters('open')]", "given"),
-        ("[concat(variables('who'), '/', parameters('n'), '/', parameters('open'))]",
-         "World/3/given"),
-    ],
-)  # fmt: skip
-def test_what_has_no_value_is_an_input_of_the_run(written: str, expected: str) -> None:
-    text = json.dumps(template(resource(written)))
-
-    assert read(text).warnings == ()
-    assert run(text, {"open": "given"}).output == expected
-
-
 def test_a_secret_of_the_template_is_a_secret_of_the_run(tmp_path: Path) -> None:
     finished = run_in(tmp_path, template(resource("[length(concat('key ', parameters('key')))]")))
 
     assert finished.output == len("key hush")
     assert b"hush" not in b"".join(json.dumps(e.body).encode() for e in finished.events)
-
-
-def test_parameters_of_the_definition_get_typed_values() -> None:
-    made = resource(
-        {"g": "@parameters('g')", "next": "@add(parameters('count'), 1)"},
-        parameters={"g": {"value": "[variables('settings')]"}},
-    )
-    made["properties"]["definition"]["parameters"] = {
-        "g": {"type": "Object"},
-        "count": {"type": "Int", "defaultValue": "[parameters('n')]"},
-    }
-
-    expected = {"g": {"name": "Hello World", "list": [1, 3]}, "next": 4}
-    assert run(json.dumps(template(made))).output == expected
 
 
 @pytest.mark.parametrize(
@@ -162,17 +133,6 @@ def test_a_nested_template_is_computed_with_the_names_that_it_says(
     }
 
     assert run(json.dumps(template(holder))).output == expected
-
-
-def test_a_template_that_is_kept_as_content_is_computed_after_the_one_around_it() -> None:
-    content = {
-        "parameters": {"x": {"type": "string", "defaultValue": "[parameters('greeting')]"}},
-        "variables": {"list": "[[json('[7]')]"},
-        "resources": [resource(["[[parameters('x')]", "[[variables('list')]"])],
-    }
-    holder = {"type": "x/contentTemplates", "properties": {"mainTemplate": content}}
-
-    assert run(json.dumps(template(holder))).output == ["Hello", [7]]
 
 
 def test_a_definition_may_be_a_variable_and_keeps_its_places() -> None:

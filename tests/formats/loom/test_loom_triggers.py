@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from loom_runs import flow
 
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow, UsageError
@@ -26,44 +25,6 @@ def _read(trigger: dict[str, Any], **more: Any) -> Any:
 
 def _starts(trigger: dict[str, Any], **given: Any) -> Starts:
     return starts_of(_read(trigger).workflow, Start(given), NOW)
-
-
-def _inputs(starts: Starts) -> list[Any]:
-    return [start.input for start in starts.each]
-
-
-def test_each_item_of_a_list_is_the_body_of_a_run() -> None:
-    trigger = {"splitOn": "@triggerBody()?['orders']"}
-    starts = _starts(trigger, body={"orders": [{"id": 1}, 2]}, headers={"a": "b"})
-
-    assert starts.is_split
-    assert _inputs(starts) == [
-        {"body": {"id": 1}, "headers": {"a": "b"}},
-        {"body": 2, "headers": {"a": "b"}},
-    ]
-    assert _starts(trigger, body={"orders": []}).reason == "the list of trigger 'manual' is empty"
-
-
-def test_a_condition_is_asked_of_each_item() -> None:
-    conditions = [{"expression": "@equals(triggerBody()?['go'], true)"}]
-    items = [{"go": True, "n": 1}, {"go": False}, {}, {"go": True, "n": 4}]
-    starts = _starts({"splitOn": "@triggerBody()", "conditions": conditions}, body=items)
-
-    assert [given["body"]["n"] for given in _inputs(starts)] == [1, 4]
-    assert starts.skipped == 2
-    assert "is not met: @equals(triggerBody()?['go'], true)" in starts.reason
-    assert not _starts({"conditions": conditions}, body={}).each
-    assert _inputs(_starts({"conditions": conditions}, body=items[0])) == [{"body": items[0]}]
-
-
-def test_runs_are_named_for_whoever_follows_them() -> None:
-    named = {"correlation": {"clientTrackingId": "@{triggerBody()['id']}-x"}}
-    starts = _starts(
-        {"splitOn": "@triggerBody()", "splitOnConfiguration": named}, body=[{"id": 7}, {"id": 8}]
-    )
-
-    assert [given["clientTrackingId"] for given in _inputs(starts)] == ["7-x", "8-x"]
-    assert _inputs(_starts(named, body={"id": 1}))[0]["clientTrackingId"] == "1-x"
 
 
 def test_a_key_starts_each_item_once() -> None:
@@ -109,64 +70,6 @@ def test_a_rule_that_is_not_carried_out_is_refused(trigger: dict[str, Any]) -> N
         _read(trigger)
 
     assert {diagnostic.code for diagnostic in fault.value.diagnostics} <= {"W030", "W008"}
-
-
-@pytest.mark.parametrize(
-    ("type_", "kind", "words"),
-    [
-        ("Recurrence", "recurrence", 'it does not start runs by itself here, since "@parameters('),
-        ("Http", "poll", 'it does not start runs by itself here, since "@parameters('),
-        ("ApiConnectionWebhook", "callback", "it does not start runs by itself here"),
-        ("ServiceProvider", "poll", "it does not start runs by itself here"),
-    ],
-)
-def test_a_trigger_that_nobody_watches_says_so(type_: str, kind: str, words: str) -> None:
-    recurrence = {"frequency": "@parameters('often')", "interval": 1}
-    inputs = {"uri": "https://example.com"}
-    reading = _read({"type": type_, "recurrence": recurrence, "inputs": inputs})
-
-    assert reading.workflow.trigger.kind == kind
-    assert [w.code for w in reading.warnings if words in w.message] == ["W030"]
-
-
-def test_a_call_with_a_path_has_its_parameters() -> None:
-    trigger = _read({"inputs": {"method": "get", "relativePath": "/orders/{id}"}}).workflow.trigger
-
-    assert (trigger.methods, trigger.path) == (("GET",), "orders/{id}")
-    assert dict(trigger.gives)["path"] == "relativePathParameters"
-
-
-WEEKLY = flow("""
-    {frequency: Week, interval: "2", startTime: "2026-01-05T00:00:00Z",
-    timeZone: W. Europe Standard Time,
-    schedule: {hours: ["8", 17], minutes: [30], weekDays: [Friday, monday]}}
-""")
-TWO_WEEKS = flow("""
-    {frequency: week, interval: 2, zone: Europe/Berlin, start: "2026-01-05T00:00:00Z",
-    hours: [8, 17], minutes: [30], weekdays: [1, 5]}
-""")
-COMPUTED = {"frequency": "@{parameters('often')}", "interval": "@parameters('n')"}
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ({"frequency": "Hour", "interval": 4}, {"frequency": "hour", "interval": 4}),
-        *((WEEKLY, TWO_WEEKS), (COMPUTED, {"frequency": "hour", "interval": 2})),
-    ],
-)
-def test_a_recurrence_is_carried_out(written: dict[str, Any], expected: dict[str, Any]) -> None:
-    """A parameter counts with its own value."""
-    definition = {
-        "parameters": {"often": {"defaultValue": "Hour"}, "n": {"defaultValue": 2}},
-        "triggers": {"Every": {"type": "Recurrence", "recurrence": written}},
-        "actions": {"Take": {"type": "Compose", "inputs": 1}},
-    }
-    reading = read_workflow(json.dumps({"definition": definition}), "a.json")
-
-    assert reading.workflow.trigger is not None
-    assert reading.workflow.trigger.recurrence == expected
-    assert reading.warnings == ()
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,3 @@ class Memory:
 def read(text: str, files: dict[str, str] | None = None, *, complete: bool = True) -> Reading:
     beside = Memory(files or {}, complete=complete)
     return read_workflow(text, "main.yaml", beside, dialect="mcp-cli")
-
-
-def found_in(text: str, files: dict[str, str] | None = None) -> list[Diagnostic]:
-    """What is wrong with a file, or odd about it."""
-    try:
-        return list(read(text, files).warnings)
-    except InvalidWorkflow as fault:
-        return list(fault.diagnostics)

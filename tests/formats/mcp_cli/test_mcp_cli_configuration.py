@@ -156,27 +156,6 @@ def test_a_variable_that_is_not_set_is_named_when_it_is_needed(folder: Path) -> 
     assert choose_models(read, {"provider": "ollama"}).candidates
 
 
-def test_whorl_toml_counts_above_it(folder: Path) -> None:
-    own = '[providers.house]\nbase_url = "https://other/v1"\n[defaults]\nprovider = "house"\n'
-    (folder / "whorl.toml").write_text(own)
-    read = settings(folder)
-
-    assert (read.providers["house"].base_url, read.default_provider) == (
-        "https://other/v1",
-        "house",
-    )
-    assert "ollama" in read.providers
-
-
-def test_it_may_be_named(folder: Path) -> None:
-    (folder / "elsewhere").mkdir()
-    environment = {"XDG_CONFIG_HOME": str(folder / "own")}
-    project = find_project(environment, folder=folder / "elsewhere", config="../config.yaml")
-
-    assert project.root == folder
-    assert "house" in project.settings().providers
-
-
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [
@@ -196,26 +175,3 @@ def test_mistakes_are_named_with_their_file(folder: Path, file: str, text: str, 
         settings(folder)
     assert caught.value.code == "W901"
     assert words in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_ours"),
-    [
-        ("server: {port: 80}\n", False),
-        ("includes: [a.yaml, b.yaml]\n", False),
-        ("includes:\n  - settings.yaml\n", False),
-        ("includes: {fonts: x}\nproviders:\n  settings: 1\n", False),
-        ("includes:\n" + "  # a comment\n" * 2_000, False),
-        ("includes: {workflows: w/*.yaml}\n", True),
-        (FILES["config.yaml"], True),
-    ],
-)
-def test_it_is_found_from_below_and_that_of_others_is_left_alone(
-    tmp_path: Path, text: str, is_ours: bool
-) -> None:
-    (tmp_path / "config.yaml").write_text(text)
-    below = tmp_path / "below"
-    below.mkdir()
-
-    assert found(below).root == (tmp_path if is_ours else below)
-    assert (found(tmp_path).foreign is not None) is is_ours

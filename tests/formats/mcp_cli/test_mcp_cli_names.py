@@ -51,13 +51,6 @@ def called(reading: Reading) -> list[str]:
     return [key for key, _ in reading.workflow.workflows]
 
 
-def test_a_called_workflow_finds_its_own_by_name_from_its_own_folder(tmp_path: Path) -> None:
-    outer = caller("inner").replace("name: main", "name: outer")
-    write(tmp_path, {"a/o.yaml": outer, "a/i.yaml": workflow("inner"), "b/i.yaml": workflow("in")})
-
-    assert called(read(tmp_path, "outer")) == ["a/i.yaml", "a/o.yaml"]
-
-
 def test_folders_of_the_configuration_and_the_project_are_looked_through(tmp_path: Path) -> None:
     write(tmp_path, {"library/deep/x.yaml": workflow("shared"), "y.yaml": workflow("top")})
     write(tmp_path, {"other/z.yaml": workflow("far")})
@@ -77,38 +70,6 @@ def test_hidden_files_and_what_leads_out_of_the_project_are_left_out(tmp_path: P
     (project / "link.yaml").symlink_to(tmp_path / "outside" / "x.yaml")
 
     assert mistake(project, "work").code == "W016"
-
-
-def test_a_file_with_mistakes_is_found_and_told_of(tmp_path: Path) -> None:
-    write(tmp_path, {"x.yaml": workflow("work") + "stpes: []\n"})
-
-    found = mistake(tmp_path, "work")
-
-    assert (found.code, found.span and found.span.file) == ("W004", "x.yaml")
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ('{"$schema": "workflow/v2.0", "name": "work"}', "w.json"),
-        ("  $schema: workflow/v2.0\n  name: work\n", "indented.yaml"),
-        ("\"$schema\": 'workflow/v2.0'\n'name' : \"work\" # so\n", "quoted.yml"),
-        ("$schema: workflow/v2.0\nname:\n  work\n", "below.yaml"),
-    ],
-)
-def test_a_name_is_read_however_it_is_written(tmp_path: Path, text: str, name: str) -> None:
-    write(tmp_path, {name: text})
-    with pytest.raises(InvalidWorkflow) as caught:
-        read(tmp_path, "work")
-
-    assert {d.span.file for d in caught.value.diagnostics if d.span} == {name}
-
-
-def test_the_nearest_name_is_suggested_and_two_of_one_name_are_both_named(tmp_path: Path) -> None:
-    write(tmp_path, {"a/x.yaml": workflow("code_review"), "b/y.yaml": workflow("code_review")})
-
-    assert mistake(tmp_path, "code_reveiw").help == "did you mean 'code_review'?"
-    assert mistake(tmp_path, "code_review").message.endswith("could be a/x.yaml or b/y.yaml")
 
 
 class Counted(Memory):

@@ -105,26 +105,6 @@ def test_a_whole_file_gives_what_its_agents_read() -> None:
         assert words in past["response"]
 
 
-def test_a_repeated_skill_is_counted(brain: Brain) -> None:
-    first = brain(learning.learn, SOLVED)
-    second = brain(learning.learn, SOLVED)
-
-    assert second["skill_id"] == first["skill_id"]
-    [kept] = cast("Any", brain.records)
-    assert kept["usage_count"] == 2
-    assert kept["confidence"] == pytest.approx(0.68 + 0.05 * 0.32)
-    assert kept["expires_at"] > NOW + 198 * HOUR_S
-
-
-def test_a_name_in_the_file_decides(brain: Brain) -> None:
-    one = brain(learning.learn, {"skill_name": "A", "task": "write a plan", "steps": ["plan"]})
-    two = brain(learning.learn, {"skill_name": "B", "task": "write a plan", "steps": ["plan"]})
-    again = brain(learning.learn, {"skill_name": "A", "task": "another thing", "steps": ["look"]})
-
-    assert (one["skill_name"], two["skill_name"]) == ("A", "B")
-    assert again["skill_id"] == one["skill_id"]
-
-
 def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
     task = {"task": "deploy the service", "domain": "ops"}
     recipe = brain(learning.learn_recipe, {**task, "agents": ["build", {"id": "ship"}]})
@@ -218,20 +198,6 @@ def test_advice_for_a_scout(brain: Brain) -> None:
     boosts = brain(learning.advise, None, question="answer this ticket", paths=paths)
 
     assert boosts[0] > boosts[1] == 0 > boosts[2]
-
-
-def test_episodes_are_found_by_meaning_of_their_words(brain: Brain) -> None:
-    early = "Validating records before deduplication caught corrupt rows early."
-    lessons = ["Always validate records before removing duplicates."]
-    seen = {"domain": "data", "task": "etl", "outcome_summary": early, "lessons": lessons}
-    brain(learning.record_episode, seen)
-    brain(learning.record_episode, {"domain": "frontend", "outcome_summary": "Flexbox did it."})
-    asked = "How do I stop corrupt entries from spreading when I remove duplicate rows?"
-    value = brain(learning.find_episodes, {"task_input": asked, "domain": "data"})
-
-    [episode] = value["episodes"]
-    assert "validate records" in value["response"]
-    assert episode["semantic_score"] > 0.3
 
 
 def test_episodes_of_one_domain_are_bounded_and_aged(brain: Brain) -> None:

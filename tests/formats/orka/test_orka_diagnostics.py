@@ -98,25 +98,6 @@ def test_mistakes(old: str, new: str, code: str, told: str) -> None:
     assert all(one.span is not None for one in errors)
 
 
-@pytest.mark.parametrize(
-    ("kind", "near"), [("openai-anser", "openai-answer"), ("kg-reader", "memory")]
-)
-def test_unsupported_type_names_the_nearest_type(kind: str, near: str) -> None:
-    diagnostic = only(f"orchestrator: {{agents: [one]}}\nagents: [{{id: one, type: {kind}}}]")
-
-    assert diagnostic.code == "W009"
-    assert near in diagnostic.help
-
-
-GOOD = (loop(prompt=LEARNS), loop(most=1), loop(prompt=LEARNS + "{{ audience }}"), VALIDATOR)
-
-
-@pytest.mark.parametrize("text", GOOD)
-def test_a_good_file_has_nothing_to_report(text: str) -> None:
-    """One iteration needs no lessons, other names may be inputs, a validator scores by itself."""
-    assert found(text) == []
-
-
 ITSELF = "{orchestrator: {agents: [l, m]}, agents: [{id: m, type: openai-answer, prompt: x}]}"
 
 
@@ -161,19 +142,6 @@ def test_mistakes_in_the_flow(order: str, agents: str, told: str) -> None:
 )
 def test_mistakes_around_the_agents(text: str, told: str) -> None:
     assert any(told in one.message for one in found(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "is_ours"),
-    [
-        ("- id: a\n  type: local_llm\n", True),
-        ("orchestrator: {id: x}\nagents: [{id: a, type: local_llm}]", True),
-        *(("agents: [a, b]", False), ("- a\n- b", False), ("steps: []", False)),
-        ("agents: [{name: a, type: local_llm}]", False),
-    ],
-)
-def test_files_are_recognised_and_those_of_others_left_alone(text: str, is_ours: bool) -> None:
-    assert ("W018" not in {one.code for one in found(text)}) is is_ours
 
 
 SCORED = """

@@ -24,45 +24,6 @@ def test_scores_in_every_form(said: object, score: float | None) -> None:
     assert score == ran.loop["score"]
 
 
-@pytest.mark.parametrize(
-    ("order", "prompts", "document"),
-    [
-        ("[one, two]", {"one": "Draft", "two": "Check it"}, "one"),
-        ("[one, two]", {"one": "Rate it", "two": "Mend it"}, "two"),
-        ("[one, two]", {"one": "Give SCORE: X", "two": "Mend it, rated before"}, "two"),
-        ("[scorer, two]", {"scorer": "Look", "two": "Mend it"}, "two"),
-        ("[one]", {"one": "Draft"}, "one"),
-    ],
-)
-@pytest.mark.parametrize("has_score", [True, False])
-def test_document_is_that_of_the_same_agent_with_and_without_a_score(
-    order: str, prompts: dict[str, str], document: str, has_score: bool
-) -> None:
-    agents = "".join(
-        f"      - {{id: {name}, type: openai-answer, prompt: '{prompt}'}}\n"
-        for name, prompt in prompts.items()
-    )
-    text = (
-        "- id: polish\n  type: loop\n  max_loops: 1\n  score_threshold: 0.9\n"
-        f"  score_extraction_pattern: 'SCORE: ([0-9.]+)'\n  internal_workflow:\n"
-        f"    orchestrator: {{agents: {order}}}\n    agents:\n{agents}"
-    )
-    names = list(prompts)
-    scorer = next((name for name in names if name != document), document)
-    said = {name: f"said by {name}" for name in names}
-    said[scorer] += ", SCORE: 0.4" if has_score else ", about 40"
-    ran = run(text, [(prompt, [said[name]]) for name, prompt in prompts.items()])
-
-    assert ran.loop["score"] == (0.4 if has_score else None)
-    assert ran.outputs["polish"]["response"] == said[document]
-
-
-def test_later_agents_come_first_in_doubt() -> None:
-    ran = run(loop(most=1), [("Rate", ["SCORE: 0.3"]), ("Write", ["They wrote SCORE: 1.0"])])
-
-    assert (ran.loop["score"], ran.outputs["polish"]["response"]) == (0.3, "They wrote SCORE: 1.0")
-
-
 LEARNING = """
     cognitive_extraction:
       enabled: true
@@ -117,31 +78,7 @@ def test_lessons_are_found_once_and_cut_where_that_is_enabled(
     assert found == learned or (learned == "..." and found.endswith(learned) and len(found) == 60)
 
 
-def test_iteration_without_a_score_is_remembered() -> None:
-    grade = "{{ 'good' if score >= 0.8 else 'poor' }}"
-    more = f'past_loops_metadata: {{quality: "{{{{ score }}}}", grade: "{grade}"}}'
-    ran = run(loop(most=1, more=more), [("Rate", ["none"]), ("Write", ["a"])])
-
-    [record] = ran.outputs["polish"]["past_loops"]
-    assert record["grade"] == "poor"
-    assert "quality" not in record
-
-
-def test_past_loops_are_among_the_previous_outputs() -> None:
-    each = "{{ old.loop_number }}:{{ old.score }} "
-    prompt = f"{{% for old in previous_outputs.past_loops %}}{each}{{% endfor %}}"
-    ran = run(loop(prompt=prompt), [("Rate", ["SCORE: 0.4", "SCORE: 1.0"]), ("Write", ["a"])])
-
-    assert "1:0.4 " in ran.model.prompt_at("polish[2]/writer")
-
-
 BAD: list[tuple[str, list[str]]] = [("Rate", ["SCORE: 0.1"]), ("Write", ["a"])]
-
-
-def test_at_most_twenty_past_loops_are_kept() -> None:
-    past = run(loop(most=25), BAD).outputs["polish"]
-
-    assert (len(past["past_loops"]), past["loops_completed"]) == (20, 25)
 
 
 def test_history_is_not_kept_between_runs_by_default() -> None:
@@ -187,3 +124,11 @@ def test_figures_of_a_loop_are_read_by_later_agents() -> None:
     told = ran.model.prompt_at("report").split()
     assert told == ["done", "0.95", "1", "done", "true", "0.95", "1", "threshold", "met", "1"]
     assert ran.document["output"] == "reported"
+
+
+def test_past_loops_are_among_the_previous_outputs() -> None:
+    each = "{{ old.loop_number }}:{{ old.score }} "
+    prompt = f"{{% for old in previous_outputs.past_loops %}}{each}{{% endfor %}}"
+    ran = run(loop(prompt=prompt), [("Rate", ["SCORE: 0.4", "SCORE: 1.0"]), ("Write", ["a"])])
+
+    assert "1:0.4 " in ran.model.prompt_at("polish[2]/writer")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from whorl.errors import ProviderError
-from whorl.providers.memory import KEPT_MAX, Memory, search
+from whorl.providers.memory import KEPT_MAX, Memory
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
@@ -42,35 +42,10 @@ def store(tmp_path: Path) -> Any:
     opened.close()
 
 
-def test_what_is_written_is_found_by_its_words_in_its_namespace(store: SqliteStore) -> None:
-    elsewhere: dict[str, Json] = {"namespace": "b", "operation": "read", "query": "Paris"}
-    *_, found, nothing, apart = perform(
-        store,
-        request("a", operation="write", content="Paris is the capital of France"),
-        request("b", operation="write", content="Rome is in Italy", metadata={"kind": "city"}),
-        request("c", operation="read", query="what is the capital of France?"),
-        request("d", operation="read", query="Berlin"),
-        Request("run", "x", "memory", elsewhere),
-    )
-
-    assert [one["content"] for one in found["memories"]] == ["Paris is the capital of France"]
-    assert nothing["memories"] == apart["memories"] == []
-
-
 def test_repeated_write_adds_nothing(store: SqliteStore) -> None:
     perform(store, *(request(key, operation="write", content="P") for key in ("a", "a", "b")))
 
     assert len(store.memory("memory/facts")) == 2
-
-
-def test_best_comes_first_then_the_newest() -> None:
-    texts = ("red fish", "red fish blue fish", "old red", "new red")
-    records: list[Any] = [{"content": text} for text in texts]
-
-    found = [record["content"] for record in cast("Any", search(records, "red blue"))]
-    assert found == ["red fish blue fish", "new red", "old red", "red fish"]
-    newest = [record["content"] for record in cast("Any", search(records, ""))]
-    assert newest == [*reversed(texts)]
 
 
 def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT.parent / "shared"
 CORPUS = SHARED / "corpora" / "shodan"
-SEED = SHARED / "seeds" / "000_1b8886cb98d88a3b.txt"
 HEAD = "version: 1\nmetadata: {name: case}\n"
 
 

@@ -14,9 +14,6 @@ import pytest
 from corpus_cases import CASES, CODE, NUMBERS
 from shodan_files import CORPUS, ROOT, printed, run, settle
 
-from whorl.dialects import ProjectFiles, read_workflow
-from whorl.errors import InvalidWorkflow
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the files are not beside the project")
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*.yaml"))
-SLOW_LOOP = "docs-blocks/plan__completed__progressive-results__L1379.yaml"
 CALCULATES = "docs-blocks/plan__completed__loop-primitive__L377.yaml"
 # A component that two files name is not among them; this one does what its name says.
 MISSING = "workflows/components/text-transform.yaml"
@@ -80,31 +76,6 @@ def check(project: Path, name: str, case: Case) -> Any:
     assert [words for words in case.prints if words not in said] == []
     assert not case.silent or case.silent not in said
     return result
-
-
-def test_every_file_has_its_case() -> None:
-    assert sorted(CASES) == FILES
-
-
-@pytest.mark.parametrize(
-    ("name", "missing"),
-    [
-        ("workflows/test-component.yaml", MISSING),
-        ("workflows/components/text-wrapper.yaml", MISSING),
-        ("dot-robomesh/workflows/test-component.yaml", ".robomesh/workflows/plan.yaml"),
-    ],
-)
-def test_a_component_that_is_missing_is_named(project: Path, name: str, missing: str) -> None:
-    (project / missing).unlink()
-    path = place(project, name)
-
-    with pytest.raises(InvalidWorkflow) as caught:
-        read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
-
-    [found] = caught.value.diagnostics
-    assert (found.code, found.message) == ("W016", f"file {missing!r} does not exist")
-    line = path.read_text().splitlines()[found.span.line - 1] if found.span else ""
-    assert line.strip() == f"workflowPath: {missing}"
 
 
 @pytest.fixture
@@ -162,33 +133,6 @@ def test_a_file_gives_what_its_own_tests_expect(project: Path, programs: Any, na
     assert result.usage.output_tokens == 7 * asked
 
 
-def test_a_strict_shell_does_not_calculate_with_null(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dash = shutil.which("dash")
-    if dash is None:
-        pytest.skip("dash is not installed")
-    (project.parent / "bin").mkdir()
-    (project.parent / "bin" / "sh").symlink_to(dash)
-    monkeypatch.setenv("PATH", f"{project.parent / 'bin'}:/usr/bin:/bin")
-
-    error = run(project / CALCULATES, text="5").error
-
-    assert (error["path"], error["iteration"]) == ("count-loop[1]/counter", 1)
-    assert "null" in error["message"]
-
-
-def test_a_session_goes_on_in_the_next_node(project: Path, programs: Any) -> None:
-    case = CASES["workflows/test-session-persistence.yaml"]
-    claude = programs(case)["claude"]
-
-    check(project, "workflows/test-session-persistence.yaml", case)
-
-    first, second = (call["argv"] for call in claude.calls)
-    assert "--session-id" in first
-    assert second[second.index("--resume") + 1] == "5e551011-0000-4000-8000-000000000001"
-
-
 def test_an_answer_is_streamed_while_it_comes(project: Path, programs: Any) -> None:
     name = "workflows/test-progressive-agent-stream.yaml"
     programs(CASES[name])
@@ -200,26 +144,3 @@ def test_an_answer_is_streamed_while_it_comes(project: Path, programs: Any) -> N
     pieces = [event["chunk"] for event in events if event["event"] == "node-output"]
     assert len(pieces) > 1
     assert "".join(pieces) == NUMBERS
-
-
-def test_a_constant_decides_how_often_a_loop_turns(project: Path, programs: Any) -> None:
-    text = (project / SLOW_LOOP).read_text()
-    for value, expected in (("true", (3, "max_iterations")), ("false", (1, "condition_met"))):
-        path = project / f"{value}.yaml"
-        changed = text.replace("value: true", f"value: {value}")
-        path.write_text(changed.replace("maxIterations: 5", "maxIterations: 3"))
-
-        result = run(path)
-
-        assert [(one.iterations, one.exit_reason) for one in result.loops] == [expected]
-        assert bool(result.warnings) is (value == "true")
-
-
-@pytest.mark.slow
-def test_three_shells_run_side_by_side(project: Path) -> None:
-    result = run(project / "workflows/test-parallel/test-parallel-shell.yaml")
-
-    said = " ".join(str(value) for name, value in result.outputs.items() if "stdout" in name)
-    starts = [int(word) for word in said.split() if word.isdigit()][::2]
-    assert len(starts) == 3
-    assert max(starts) - min(starts) <= 1

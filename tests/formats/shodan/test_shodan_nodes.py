@@ -168,3 +168,35 @@ def test_a_dry_run_invents_what_outputs_declare() -> None:
         assert given["a_notes"] == ["(invented notes)"]
         assert given["a_text"] == "(invented text)"
         assert given["f_notes"] == ["(invented notes)"]
+
+
+def test_a_value_is_never_text_of_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = settle(tmp_path / "project", monkeypatch)
+    script = """echo {{ inputs.x }} "{{ inputs.x }}" '{{ inputs.x }}'"""
+    quoted = json.dumps(script)
+    (folder / "a.yaml").write_text(
+        f"{HEAD}nodes: [{{id: a, data: {{nodeType: shell, script: {quoted}, "
+        "inputs: [{name: x, type: string}]}}]\nedges: []\n"
+    )
+    hostile = "$(touch broken); `touch broken` ' \" \\"
+
+    result = run(folder / "a.yaml", x=hostile)
+
+    assert result.status == "succeeded", result.error
+    assert not (folder / "broken").exists()
+    assert result.outputs["stdout"].count("$(touch broken)") == 3
+
+
+def test_a_node_may_have_the_name_of_an_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = settle(tmp_path / "project", monkeypatch)
+    (folder / "a.yaml").write_text(
+        f"{HEAD}nodes:\n"
+        "  - {id: text, data: {nodeType: constant, value: node}}\n"
+        "  - {id: start, data: {nodeType: trigger}}\n"
+        "  - {id: say, data: {nodeType: shell, script: 'echo {{ text.value }} {{ start.text }}'}}\n"
+        "edges: []\n"
+    )
+
+    assert run(folder / "a.yaml", text="given").output == "node given"

@@ -73,28 +73,6 @@ def test_a_misspelt_port_is_reported_with_the_nearest_name(
 @pytest.mark.parametrize(
     ("fields", "output"),
     [
-        ("nodeType: agent, prompt: a", "anything"),
-        ('nodeType: agent, prompt: a, outputSchema: \'{"properties": {"ok": {}}}\'', "ok"),
-        ("nodeType: function, code: return inputs", "anything"),
-        ("nodeType: shell, script: ls", "stdout"),
-        ("nodeType: trigger", "anything"),
-        ("nodeType: constant, value: 1", "output"),
-    ],
-)
-def test_a_port_that_need_not_be_declared_is_not_refused(fields: str, output: str) -> None:
-    reader = "{id: b, data: {nodeType: agent, prompt: '{{ a.NAME }} {{ x }}'}}".replace(
-        "NAME", output
-    )
-    edge = f"{{source: a, target: b, sourceHandle: 'output:{output}', targetHandle: 'input:x'}}"
-
-    found = read(f"{HEAD}nodes: [{{id: a, data: {{{fields}}}}}, {reader}]\nedges: [{edge}]\n")
-
-    assert found.warnings == ()
-
-
-@pytest.mark.parametrize(
-    ("fields", "output"),
-    [
         ("nodeType: agent, prompt: a, outputs: [{name: x}]", "sessionId"),
         ('nodeType: agent, prompt: a, outputSchema: \'{"properties": {"ok": {}}}\'', "okay"),
         ("nodeType: function, code: return inputs, outputs: [{name: x}]", "y"),

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shodan_files import HEAD, SEED, printed, run, settle
+from shodan_files import HEAD, printed, run, settle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,26 +43,6 @@ def calls(project: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (project / "claude.log").read_text().splitlines()]
 
 
-@pytest.mark.skipif(not SEED.is_file(), reason="the design is not beside the project")
-def test_the_code_review_loop_runs_verbatim(project: Path) -> None:
-    lines = SEED.read_text().splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("- id: review-loop"))
-    end = next(n for n in range(start, len(lines)) if lines[n] == "```")
-    written = "\n".join(f"  {line}" for line in lines[start:end])
-    (project / "review.yaml").write_text(f"{HEAD}nodes:\n{written}\nedges: []\n")
-
-    result = run(project / "review.yaml", task="Add two numbers", guidelines="Use types")
-
-    assert result.status == "succeeded", result.error
-    assert result.outputs == {"approved": True, "final_code": "code v2", "iterations": 2}
-    prompts = [call["prompt"] for call in calls(project)]
-    assert ["Context: Use types" in prompts[0], "Context: handle floats" in prompts[2]] == [
-        True
-    ] * 2
-    assert "code v1" in prompts[1]
-    assert result.usage.cost_usd == pytest.approx(0.04)
-
-
 def loop(data: str, *, script: str = "echo {{ iteration_count }}", more: str = "") -> str:
     """A loop around one shell node."""
     return f"""{HEAD}nodes:
@@ -83,38 +63,6 @@ def loop(data: str, *, script: str = "echo {{ iteration_count }}", more: str = "
         edges: []
 edges: []
 """
-
-
-@pytest.mark.parametrize(
-    ("answers", "value", "iterations"),
-    [
-        (["no", "yes"], '"no"', 2),
-        (['{"output": [1, {"a": 2}]}', '{"output": [2]}'], "[1, {a: 2}]", 2),
-        (['{"output": null}', '{"output": 3}'], "null", 2),
-    ],
-)
-def test_a_value_of_any_kind_is_compared(
-    project: Path, answers: list[str], value: str, iterations: int
-) -> None:
-    replies = ", ".join(f"'{answer}'" for answer in answers)
-    (project / "whorl.toml").write_text(
-        '[providers.demo]\nkind = "scripted"\nmodel = "m"\n'
-        '[[providers.demo.replies]]\nmatch = "go"\n'
-        f'by = "iteration"\nreplies = [{replies}]\n'
-    )
-    condition = f'{{output: step.output, operator: "==", value: {value}}}'
-    step = "{id: step, data: {nodeType: agent, runner: demo, prompt: go, outputs: [PORT]}}"
-    step = step.replace("PORT", "{name: output, type: any}")
-    (project / "a.yaml").write_text(
-        f"{HEAD}nodes:\n  - id: turn\n    type: loop\n    data:\n      nodeType: loop\n"
-        f"      continueWhile: {condition}\n"
-        f"      inlineWorkflow: {{nodes: [{step}], edges: []}}\nedges: []\n"
-    )
-
-    result = run(project / "a.yaml")
-
-    assert result.status == "succeeded", result.error
-    assert result.loops[0].iterations == iterations
 
 
 def test_a_condition_met_at_the_limit_is_no_limit(project: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -76,20 +75,3 @@ def test_a_program_goes_on_when_its_session_is_fed_back(
     assert len({session.partition(":")[0] for session in sessions}) == 1
     turn = model.turns[1]
     check_second_turn(programs.texts_of(turn.get("messages") or turn["input"]))
-
-
-def test_a_model_goes_on_with_the_conversation_that_is_fed_back(
-    programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = settle(tmp_path / "project", monkeypatch)
-    with programs.model_server("The word is heron.", "done") as model:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{model.url}/v1")
-        sessions = run_loop(project, "openai")
-
-    first, second = (turn["messages"] for turn in model.turns)
-    assert [message["role"] for message in first] == ["user"]
-    assert [message["role"] for message in second] == ["user", "assistant", "user"]
-    check_second_turn(programs.texts_of(second))
-    assert (model.turns[0]["model"], model.turns[0]["temperature"]) == ("gpt-4o", 0.7)
-    assert json.loads(sessions[1])[-1] == {"role": "assistant", "content": "done"}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from whorl.dialects import Reading
 
 ROOT = Path(__file__).parents[3]
-SHARED = ROOT.parent / "shared"
 INPUT = {"id": "in", "type": "input", "data": {"name": "topic"}}
 OUTPUT = {"id": "out", "type": "output", "data": {"name": "text"}}
 

@@ -121,17 +121,6 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes | None) -> None:
     assert caught.value.code == "W901"
 
 
-def test_the_newest_rows_are_read_while_the_program_runs(tmp_path: Path) -> None:
-    path = database(tmp_path / "data.db")
-    program = apsw.Connection(str(path))
-    program.execute("UPDATE workflows SET name = 'Renamed' WHERE id = 'id-1'")
-    before = sorted(entry.name for entry in tmp_path.iterdir())
-
-    assert "renamed.json" in take_over(path).files
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == before
-    program.close()
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -184,13 +173,6 @@ def test_files_are_named_by_letters_of_any_script(tmp_path: Path) -> None:
         *("日本語.json", "überprüfung-1.json", "हिन्दी-पाठ.json", "مرحبا.json"),
         *("etc-x.json", "env.json", "workflow.json", "a-b.json"),
     ]
-
-
-def test_a_long_name_fits_into_a_file_system(tmp_path: Path) -> None:
-    [file] = take_over(named(tmp_path / "data.db", ("1", "語" * 300))).files
-
-    (tmp_path / file).write_text("")
-    assert file.startswith("語語語")
 
 
 @pytest.mark.threat(row="T20")

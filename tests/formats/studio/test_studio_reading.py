@@ -37,26 +37,6 @@ EVALUATED = [
 WAY = ("in > turn > draft > judge", "judge.done > leave > out", "judge.continue > more")
 
 
-TURN = [node("turn", "loop"), node("a", "llm"), node("leave", "exit")]
-
-
-def test_values_from_outside_reach_the_body() -> None:
-    nodes = [node("facts", "transform", template="f"), *TURN]
-    text = canvas(nodes, "in > turn > a > leave > out", "facts > a.context")
-
-    assert {after.node for after in named(text)["turn"].after} == {"in", "facts"}
-
-
-def test_a_text_makes_its_node_wait_and_two_texts_never_wait_for_each_other() -> None:
-    nodes = [node("a", "transform", template="{{b}}"), node("b", "transform", template="{{a}}")]
-    text = canvas(nodes, "in > a > out", "in > b")
-    found = named(text)
-
-    assert {after.node for after in found["a"].after} == {"in", "b"}
-    assert {after.node for after in found["b"].after} == {"in"}
-    assert [d.code for d in found_in(text)] == ["W005"]
-
-
 @pytest.mark.parametrize(
     "nasty",
     [
@@ -74,16 +54,6 @@ def test_texts_of_the_file_are_never_code(nasty: str) -> None:
     assert isinstance(compute, ir.Compute)
 
     assert value_of(compute.value, **{"in": "IN"}) == nasty + "IN"
-
-
-def test_ids_may_be_odd() -> None:
-    shown = node("t-2", "transform", template="{{my node.1.output}}!")
-    text = canvas([node("first", "transform", template="a"), shown], "in > first > t-2 > out")
-    text = text.replace('"first"', '"my node.1"')
-    compute = named(text)["t-2"]
-    assert isinstance(compute, ir.Compute)
-
-    assert value_of(compute.value, **{"my node.1": "a"}) == "a!"
 
 
 @pytest.mark.parametrize("name", ["a/b", "a[1]", "x:y", "a#2", "", 'a"b', "n" * 200])
@@ -113,26 +83,6 @@ def test_events_of_the_dialect_are_told_as_data() -> None:
     assert {"evaluator_done", "stable_output", "error"} == set(vocabulary["exit_reasons"].values())
 
 
-def test_an_iteration_tells_the_beginning_of_its_input() -> None:
-    loop = named(canvas(EVALUATED, *WAY))["turn"]
-    assert isinstance(loop, ir.Loop)
-    ((name, told),) = loop.tells
-
-    assert name == "input"
-    assert value_of(told, turn="x" * 500) == "x" * 200
-
-
-def test_limits_of_the_workflow() -> None:
-    timed = read(canvas(EVALUATED, *WAY, timeout=30, budget=1.5)).workflow
-    loop = dict(walk(timed.body))["turn"]
-    assert isinstance(loop, ir.Loop)
-
-    assert (loop.limits.iteration_time_s, timed.limits.time_s) == (30.0, None)
-    assert timed.limits.cost_usd == 1.5
-    flat = read(canvas([node("a", "llm")], "in > a > out", timeout=30)).workflow
-    assert flat.limits.time_s == 30.0
-
-
 def test_only_one_trigger_of_a_type() -> None:
     text = canvas([node("a", "cron_trigger"), node("b", "cron_trigger")], "in > out", "a > out")
 
@@ -155,21 +105,6 @@ def test_a_request_names_a_key_of_the_operator() -> None:
 
 def _using(**data: Any) -> str:
     return canvas([node("use", "tool", **data)], "in > use > out")
-
-
-def test_a_tool_names_its_server_in_its_name_or_in_a_field() -> None:
-    for data in (
-        {"toolName": "notes__search", "serverName": ""},
-        {"toolName": "notes__search", "serverName": "notes"},
-        {"toolName": "search", "serverName": "notes"},
-    ):
-        text = _using(**data)
-        (task,) = [one for one in read(text).workflow.body.nodes if isinstance(one, ir.Task)]
-        inputs = dict(task.inputs.entries)
-
-        assert found_in(text) == []
-        assert inputs["server"] == ir.Constant("notes")
-        assert inputs["tool"] == ir.Constant("search")
 
 
 @pytest.mark.parametrize(

@@ -46,27 +46,6 @@ def run(place: Path, text: str, **given: Any) -> whorl.Result:
     return whorl.run_sync(whorl.load(place / "canvas.json"), given or {"topic": "t"})
 
 
-def test_files_are_found_read_and_written(place: Path) -> None:
-    (place / "whorl.toml").write_text(f'{CONFIG}\n[allow]\nfiles = {{write = ["out/"]}}\n')
-    (place / "notes").mkdir()
-    (place / "notes" / "b.txt").write_text("beta")
-    (place / "notes" / "a.txt").write_text("alpha")
-    (place / "notes" / "c.md").write_text("gamma")
-    nodes = [
-        node("find", "file_glob", directory="notes", pattern="*.txt", sortOrder="desc"),
-        node("each", "iterator"),
-        node("show", "transform", template="{{item.name}}={{item.content}}"),
-        node("all", "aggregator", strategy="concat", separator=";"),
-        node("save", "file_write", path="out/{{topic}}.txt", writeMode="append"),
-    ]
-    ends = ("all.result > save.content", "all.result > out")
-    result = run(place, canvas(nodes, "in > find.none", "find.files > each > show > all", *ends))
-
-    assert result.status == "succeeded", result.error
-    assert result.output == "b.txt=beta;a.txt=alpha"
-    assert (place / "out" / "t.txt").read_text() == "b.txt=beta;a.txt=alpha"
-
-
 def test_json_and_tables_are_read_and_files_have_other_handles(place: Path) -> None:
     (place / "a.json").write_text('{"n": [1, 2]}')
     (place / "b.csv").write_text("name\nAnn\n")
@@ -116,20 +95,6 @@ def test_a_validator_reports_what_does_not_fit_its_schema(place: Path) -> None:
     assert (bad.output["valid"], bad.status) == (False, "succeeded")
     assert failed.status == "failed"
     assert "'check' refuses its input" in str(failed.error)
-
-
-def test_mail_is_sent_by_a_task_of_the_operator(place: Path) -> None:
-    tasks = whorl.Tasks()
-
-    @tasks.task("email_send")
-    def send(to: str, body: str) -> str:
-        return f"{to}: {body}"
-
-    mail = node("mail", "email_send", to="a@b.c", smtpPass="x")
-    (place / "canvas.json").write_text(canvas([mail], "in > mail.body", "mail > out"))
-    result = whorl.run_sync(whorl.load(place / "canvas.json"), {"topic": "t"}, tasks=tasks)
-
-    assert result.output == "a@b.c: t"
 
 
 LOOP = canvas(
