@@ -7,7 +7,6 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pytest
 from served import Client, connected
@@ -98,15 +97,6 @@ def _call(client: Client, url: str, method: str = "POST", **options: Any) -> htt
     return client.http.request(method, url, **options)
 
 
-def test_a_project_is_called_as_it_is(served: Client, stranger: Client) -> None:
-    answer = _call(
-        stranger, _url(served, "Order", "/shops/north"), json={"item": "eggs", "count": 2}
-    )
-
-    assert (answer.status_code, answer.headers["x-shop"]) == (201, "north")
-    assert answer.json() == {"total": 6, "told": "message-1"}
-
-
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
@@ -174,12 +164,6 @@ def test_an_answer_stays_and_without_one_a_run_that_fails_is_a_bad_gateway(serve
     assert (failed.status_code, failed.json()["error"]["code"]) == (502, "R131")
 
 
-def test_an_agent_answers_with_what_its_tool_found(served: Client) -> None:
-    answer = _call(served, _url(served, "Advise"), json={"question": "How much are 4 eggs?"})
-
-    assert (answer.status_code, answer.json()) == (200, {"answer": "Four of them cost 12."})
-
-
 def test_an_answer_cannot_open_the_page_to_scripts(served: Client) -> None:
     answer = _call(served, _url(served, "Text"), json={})
 
@@ -237,7 +221,3 @@ def _callback(served: Client, run: str) -> str:
     assert callback["url"] == served.address
     signature = call_signature(callback["token"], "Hook/:call")
     return f"{callback['url']}/hooks/runs/{run}/Hook%2F%3Acall?sig={signature}"
-
-
-def test_addresses_are_those_of_the_server(served: Client) -> None:
-    assert urlsplit(_url(served, "Order")).netloc == urlsplit(served.address).netloc

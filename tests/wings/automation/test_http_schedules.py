@@ -6,10 +6,10 @@ import json
 import signal
 from contextlib import closing, suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from served import Client, connected, make_project, serving_process
+from served import Client, serving_process
 
 from waiting import PATIENCE_S, wait_until
 from whorl.runtimes.sqlite import SqliteStore
@@ -53,39 +53,6 @@ def test_schedules_are_made_listed_steered_and_removed(client: Client) -> None:
     assert client.http.delete("/api/schedules/polish").status_code == 200
     assert client.http.delete("/api/schedules/polish").status_code == 404
     assert client.get(f"/runs/{run}")["status"] == "succeeded"
-
-
-@pytest.mark.parametrize(
-    ("new", "status", "code"),
-    [
-        ({"workflow": "polish.yaml"}, 400, "W916"),
-        ({"workflow": "polish.yaml", "cron": "@daily", "every": "1h"}, 400, "W916"),
-        ({"workflow": "gated.yaml", "cron": "61 * * * *"}, 400, "W916"),
-        ({"workflow": "gated.yaml", "cron": "@daily", "zone": "Mars/Base"}, 400, "W916"),
-        ({"workflow": "gated.yaml", "every": "1ms"}, 400, "W916"),
-        ({"workflow": "gated.yaml", "every": "1h", "inputs": {"a": 1}}, 400, "R111"),
-        ({"workflow": "nothing.yaml", "every": "1h"}, 404, "W016"),
-        ({"workflow": "../a.yaml", "every": "1h"}, 404, "W027"),
-        ({"workflow": "gated.yaml", "every": "1h", "name": "a b"}, 400, "W900"),
-    ],
-)
-def test_what_does_not_fit_is_refused(
-    shared: Client, new: dict[str, Any], status: int, code: str
-) -> None:
-    answer = shared.http.post("/api/schedules", json=new)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
-
-
-@pytest.mark.slow
-def test_health_counts_schedules_that_cannot_start_anything(tmp_path: Path) -> None:
-    folder = make_project(tmp_path)
-    with connected(folder) as client:
-        client.post("/schedules", {"workflow": "gated.yaml", "cron": "@yearly"}, 201)
-    (folder / "gated.yaml").unlink()
-    with connected(folder) as client:
-        health = lambda: client.http.get("/healthz").json()  # noqa: E731
-        wait_until(lambda: health()["schedules_in_trouble"] == 1)
-        assert "gated.yaml" in client.get("/schedules")["schedules"][0]["trouble"]
 
 
 def firings(project: Path) -> list[Firing]:

@@ -86,25 +86,6 @@ async def serving(folder: Path, now: list[float] | None = None) -> AsyncIterator
         yield Server(session, folder, now or [START])
 
 
-async def test_what_is_due_is_started_once(folder: Path) -> None:
-    async with serving(folder) as server:
-        schedule = await server.add(inputs={"word": "b"}, name="often")
-        await server.at(59)
-        assert server.states() == []
-        for _ in range(3):
-            await server.at(61)
-        await server.at(120)
-        assert server.states() == [(60, "started"), (120, "started")]
-        rows = server.store.runs()
-        assert [row.key for row in reversed(rows)] == [
-            f"often.{schedule.id}@2027-01-15T08:01:00Z",
-            f"often.{schedule.id}@2027-01-15T08:02:00Z",
-        ]
-        assert {row.status for row in rows} == {"succeeded"}
-        first = next(iter(server.store.read(rows[0].id))).event
-        assert first.body["input"] == {"word": "b"}
-
-
 async def test_a_schedule_has_its_own_models(folder: Path) -> None:
     """Also in a store whose table was made before schedules had them."""
     provider = 'kind = "scripted"\nmodel = "usual"\nreplies = [{match = "Hello", replies = ["Hi"]}]'
@@ -250,22 +231,6 @@ async def whorl_run(server: Server, run: str) -> None:
     make = lambda: decided(server.store, known, "", approved=True, feedback="")  # noqa: E731
     await server.opened.driving.ask(known, make)
     await server.opened.driving.settled(known)
-
-
-async def test_a_paused_schedule_starts_nothing_unless_it_is_asked(folder: Path) -> None:
-    async with serving(folder) as server:
-        await server.add()
-        await server.table.pause("plain", paused=True)
-        await server.at(200)
-        assert server.states() == []
-        await server.table.ask("plain")
-        await server.at(201)
-        assert server.states() == [(200, "started")]
-        await server.table.pause("plain", paused=False)
-        await server.at(239)
-        assert len(server.states()) == 1
-        await server.at(240)
-        assert server.states()[1:] == [(240, "started")]
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from waiting import PATIENCE_S
 from whorl.errors import StoreError, UsageError
 from whorl.ir import Block, Port, Workflow
 from whorl.runtimes.journal.keys import Seals
-from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.store import HookRow
 from whorl.services.project import find_project
 from whorl.wings.automation.webhooks import (
@@ -26,7 +24,6 @@ from whorl.wings.automation.webhooks import (
     delivery_of,
     github_signature,
     inputs_from,
-    key_of,
     standard_signature,
 )
 
@@ -319,12 +316,3 @@ def test_what_cannot_be_done_is_said(
 
     assert process.returncode == 2
     assert message in err
-
-
-def test_a_hook_made_again_has_other_calls(tmp_path: Path) -> None:
-    assert key_of(_row("s"), "1") != key_of(HookRow("h", "", "", "github", 99.0, ""), "1")
-    with closing(SqliteStore(tmp_path / "s.db")) as store:
-        first, second = _row("s"), _row("t")
-        assert asyncio.run(store.add_hook(first))
-        assert not asyncio.run(store.add_hook(second))
-        assert store.hook("h") == first

@@ -150,25 +150,6 @@ def test_who_reads_or_waits_for_what_goes_names_the_call(
         assert folder.apply(out.text, operation="inline", at="plan").text == NATIVE
 
 
-def test_what_a_call_is_given_is_written_where_it_was_read(folder: Folder) -> None:
-    (folder.root / "body.yaml").write_text(
-        'whorl: 1\ninputs: {text: string}\nsteps:\n  # short\n  cut: {ask: "Cut {{ text }}"}\n'
-        'outputs: {short: "{{ cut }}"}\n'
-    )
-    text = """\
-whorl: 1
-inputs: {task: string}
-steps:
-  plan: {ask: "Plan {{ task }}", returns: {words: string}}
-  c: {call: body.yaml, with: {text: "{{ plan.words }}"}}
-outputs: {text: "{{ c.short }}"}
-"""
-    edited = folder.apply(text, operation="inline", at="c")
-
-    assert '  # short\n  cut: {ask: "Cut {{ plan.words }}"}\n' in edited.text
-    assert 'outputs: {text: "{{ cut }}"}' in edited.text
-
-
 SKIPPED = """\
 whorl: 1
 inputs: {n: number}

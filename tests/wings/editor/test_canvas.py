@@ -33,39 +33,6 @@ def test_a_container_is_taken_away_and_put_around_the_nodes_again() -> None:
     assert [name for name, _ in before.outputs] == [name for name, _ in after.outputs]
 
 
-def test_a_renamed_node_is_renamed_in_edges_and_texts_alone() -> None:
-    edited = apply(STUDIO, {"operation": "rename", "at": "refine/write", "name": "author"})
-
-    assert '"write"' not in edited.text
-    assert edited.text.count("{{author.output}}") == 2
-    assert "Write/revise" in edited.text
-    assert read_workflow(edited.text, STUDIO.name).workflow
-
-
-def test_a_place_changes_two_numbers() -> None:
-    edited = apply(STUDIO, {"operation": "place", "at": "task", "x": 7, "y": 120})
-
-    assert [patch.text for patch in edited.patches] == ["7"]
-
-
-def test_a_loop_that_is_dropped_on_a_short_edge_covers_no_neighbour() -> None:
-    before = {node.path: node.position for node in apply(STUDIO).sketch.nodes}
-    left, right = before["task"], before["refine"]
-    assert left is not None
-    assert right is not None
-    edge = {"from": {"at": "task"}, "to": {"at": "refine"}}
-    middle = {"x": (left[0] + right[0]) / 2, "y": left[1]}
-    loop = {"operation": "add", "into": "", "kind": "loop", "name": "more", "on_edge": edge}
-    edited = apply(STUDIO, {**loop, "place": middle})
-
-    after = {node.path: node.position for node in edited.sketch.nodes}
-    for path in ("more", "more/exit"):
-        x, y = after[path] or (0, 0)
-        others = [at for other, at in before.items() if at and not other.startswith("more")]
-        assert all(abs(x - at[0]) >= 240 or abs(y - at[1]) >= 200 for at in others), path
-    assert {path: after[path] for path in before} == before
-
-
 GRAPH = """\
 version: 1
 metadata: {name: graph}
@@ -138,15 +105,6 @@ def test_what_a_canvas_cannot_say_is_refused(path: Any, operation: Any, code: st
     assert refusal_of(lambda: apply(path, operation)).code == code
 
 
-def test_a_renamed_node_of_a_loop_is_renamed_in_its_mappings() -> None:
-    edited = apply(SHODAN, {"operation": "rename", "at": "review-loop/review", "name": "judge"})
-
-    assert "output: judge.approved" in edited.text
-    assert "{type: previous, node: judge, output: feedback}" in edited.text
-    assert "target: judge," in edited.text
-    assert "Review this" in edited.text
-
-
 def test_a_second_edge_into_an_input_is_refused() -> None:
     loop = "review-loop"
     added = {"operation": "add", "into": loop, "kind": "constant", "name": "k"}
@@ -156,23 +114,6 @@ def test_a_second_edge_into_an_input_is_refused() -> None:
     assert refusal_of(lambda: apply(SHODAN, added, {"operation": "connect", **ends})).code == "C107"
 
 
-ORKA = """\
-orchestrator:
-  id: o
-  strategy: sequential
-  agents: [first, second, third]
-agents:
-  - {id: first, type: openai-answer, prompt: "a {{ input }}"}
-  # in the middle
-  - {id: second, type: openai-answer, prompt: b}
-  - {id: third, type: openai-answer, prompt: c}
-"""
-ACTIONS = """\
-{"definition": {"actions": {
-  "a": {"type": "Compose", "inputs": 1, "runAfter": {}},
-  "b": {"type": "Compose", "inputs": 2, "runAfter": {"a": ["Succeeded"]}}
-}}}
-"""
 STEPS = """\
 $schema: workflow/v2.0
 name: w
@@ -184,20 +125,6 @@ steps:
 
 def lists(text: str, file: str, **operation: Any) -> str:
     return apply_to(text, operation, file=file).text
-
-
-def test_steps_in_lists_are_removed_with_the_orders_that_name_them() -> None:
-    orka = lists(ORKA, "a.yaml", operation="remove", at="second")
-    moved = lists(ORKA, "a.yaml", operation="move", at="third", into="", after="first")
-    first = lists(ORKA, "a.yaml", operation="move", at="second", into="", after=None)
-
-    assert "agents: [first, third]" in orka
-    assert "middle" not in orka
-    assert "agents: [first, third, second]" in moved
-    assert moved.index("id: third") < moved.index("# in the middle")
-    assert "agents: [second, first, third]" in first
-    assert '"a"' not in lists(ACTIONS, "a.json", operation="remove", at="a")
-    assert "needs" not in lists(STEPS, "a.yaml", operation="remove", at="a")
 
 
 def test_a_step_that_others_need_in_a_list_changes_places() -> None:

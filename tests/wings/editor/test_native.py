@@ -65,13 +65,6 @@ def test_a_renamed_step_takes_all_its_readers_along() -> None:
     assert read_workflow(back.text, "a.yaml").workflow
 
 
-def test_a_name_with_a_dash_is_read_through_results() -> None:
-    edited = apply({"operation": "rename", "at": "review-it", "name": "review"})
-
-    assert edited.text.count("results['review'].ok") == 2
-    assert {one.path for one in edited.rewired} == {"polish/draft", ""}
-
-
 def test_a_wrapped_step_is_read_through_its_loop_and_comes_back_byte_for_byte() -> None:
     wrap = {"operation": "wrap", "at": ["write"], "kind": "repeat", "name": "tries"}
     edited = apply(wrap)
@@ -103,20 +96,6 @@ def test_what_cannot_follow_is_refused(operation: dict[str, Any], words: str) ->
     assert words in refusal_of(lambda: apply(operation)).message
 
 
-def test_steps_go_into_cases_and_empty_loops() -> None:
-    edited = apply(
-        {"operation": "add", "into": "polish/route", "case": "false", "kind": "ask", "after": None},
-        {"operation": "add", "into": "", "kind": "repeat", "name": "more", "after": "write"},
-        {"operation": "add", "into": "more", "kind": "ask"},
-        {"operation": "move", "at": ["more/ask"], "into": "polish", "after": "polish/draft"},
-    )
-
-    assert edited.select == ["polish/ask"]
-    nodes = [(node.path, node.case) for node in edited.sketch.nodes]
-    assert ("polish/route/ask", "false") in nodes
-    assert [path for path, _ in nodes if path.startswith("more")] == ["more"]
-
-
 def test_an_order_and_a_feedback_are_written_and_removed() -> None:
     order = {"from": {"at": "polish/check"}, "to": {"at": "polish/draft"}}
     feed = {"from": {"at": "polish/check", "port": "score"}, "to": {"at": "polish"}}
@@ -146,25 +125,3 @@ def test_readers_that_are_left_are_listed_with_their_lines(operation: dict[str, 
     assert "{{ a }}" in left.text
     assert {(one.path, one.field) for one in left.rewired} == {("b", "ask"), ("b", "after")}
     assert all(left.text.splitlines()[one.line - 1].startswith("  b:") for one in left.rewired)
-
-
-def test_a_new_field_stands_above_what_its_step_holds() -> None:
-    text = (
-        "whorl: 1\nsteps:\n  polish:\n    repeat:\n      at_most: 3\n      steps:\n"
-        "        write: {ask: Write.}\noutputs:\n  text: '{{ polish.write }}'\n"
-    )
-    edited = apply(
-        {"operation": "set", "at": "polish", "field": ["repeat", "return"], "value": "best"},
-        {"operation": "set", "at": "polish", "field": ["when"], "value": "{{ true }}"},
-        {"operation": "set", "at": "", "field": ["model"], "value": "scripted"},
-        text=text,
-    )
-
-    new = text.replace("\nsteps", "\nmodel: scripted\nsteps", 1)
-    new = new.replace("    repeat", '    when: "{{ true }}"\n    repeat')
-    assert edited.text == new.replace("at_most: 3\n", "at_most: 3\n      return: best\n")
-
-    # What a step holds has an order of its own.
-    text = "whorl: 1\nsteps:\n  a:\n    if: 'true'\n    then:\n      b: {ask: x}\n"
-    add = {"operation": "set", "at": "a", "field": ["else"], "value": {"c": {"ask": "y"}}}
-    assert apply(add, text=text).text.startswith(text)

@@ -1,13 +1,14 @@
-"""What can be added to files: complete in looks, forms and ports, and all of it can be added."""
+"""What can be added to files, and the names in scope at a step."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from drawn import corpora, own_files, read
 
-from whorl.dialects import NoFiles
-from whorl.formats.studio.canvas import KINDS as STUDIO
+from whorl.dialects import NoFiles, ProjectFiles, read_workflow
+from whorl.errors import EditRefused, InvalidWorkflow
 from whorl.wings.editor.kit.changes import changes_of, edit, open_text, palette
 from whorl.wings.editor.kit.operations import read_operations
 
@@ -55,30 +56,36 @@ def test_every_kind_can_be_added_to_an_empty_file(dialect: str, kind: str) -> No
         assert found.span is not None or found.help
 
 
-def test_the_canvas_has_its_loop_and_exit_last_in_logic() -> None:
-    groups = {group["title"]: group["kinds"] for group in palette("studio")["groups"]}
-    by_kind = {kind["kind"]: kind for kind in kinds("studio")}
+def test_what_is_offered_can_be_read() -> None:
+    """Every offered name, written into the step that it is offered to, is known to the reader."""
+    checked = 0
+    for dialect, path in own_files():
+        text, files = read(path), ProjectFiles(str(path.parent))
+        if dialect != "native" or "call:" in text:
+            continue
+        _, changes = open_text(text, str(path), files)
+        for node in changes.sketch.nodes:
+            if node.kind != "ask":
+                continue
+            every = "".join(f"{{{{ {name.name} }}}}" for name in changes.names_at(node.path))
+            _, other = open_text(text, str(path), files)
+            other.editor.set([*node.where, "ask"], every)
+            found = other.check(other.editor.text)
+            assert not [one for one in found if one.code == "W005"], (path, node.path)
+            checked += 1
+    assert checked > 5
 
-    assert [kind["title"] for kind in groups["LOGIC"]] == [
-        "Approval", "Transform", "Validator", "Iterator", "Aggregator", "Loop", "Exit"
-    ]  # fmt: skip
-    assert (by_kind["loop"]["icon"], by_kind["loop"]["colour"]) == ("repeat", "#4a2a6a")
-    assert (by_kind["exit"]["icon"], by_kind["exit"]["colour"]) == ("log-out", "#4a2a6a")
-    assert by_kind["loop"]["ports"] == {
-        "inputs": ["input"], "outputs": ["output", "iterations", "count"]
-    }  # fmt: skip
-    assert by_kind["shell_exec"]["needs"] == "[allow] commands"
-    for kind, described in by_kind.items():
-        fields = [field["field"][1] for field in described["form"]]
-        assert set(fields) == {"label", *(STUDIO[kind].fields or "").split()}, kind
 
+@pytest.mark.parametrize("dialect", ["native", "studio", "shodan"])
+def test_names_never_fail(dialect: str) -> None:
+    def readable(path: Any) -> Any:
+        try:
+            read_workflow(read(path), str(path), ProjectFiles(str(path.parent)))
+            return open_text(read(path), str(path), ProjectFiles(str(path.parent)))[1]
+        except (InvalidWorkflow, EditRefused):
+            return None
 
-def test_a_default_is_what_the_reader_takes_where_nothing_is_written() -> None:
-    form = {".".join(field["field"]): field for kind in kinds("native") for field in kind["form"]
-            if kind["kind"] == "repeat"}  # fmt: skip
-
-    assert form["repeat.at_most"]["default"] == 10
-    assert form["repeat.return"]["default"] == "last"
-    assert form["repeat.on_limit"]["default"] == "finish"
-    assert form["repeat.memory"]["group"] == "more"
-    assert form["repeat.until"]["type"] == "expression"
+    for name, path in [*own_files(), *corpora()[::5]]:
+        changes = readable(path) if name == dialect else None
+        for node in changes.sketch.nodes[:5] if changes else ():
+            assert isinstance(changes.names_at(node.path), list)

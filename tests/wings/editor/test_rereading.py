@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from drawn import change, editor, own_files, read
@@ -13,13 +13,10 @@ from campaign import amount
 from whorl.dialects.reader import parse
 from whorl.errors import EditRefused, InvalidWorkflow
 from whorl.source import Mapping, Scalar, Sequence, Value
-from whorl.source.editing.editor import Editor
 from whorl.source.editing.rereading import shape_of
 
-LONG = "whorl: 1\nsteps:\n" + "".join(
-    f"  s{number}:\n    # {number}\n    ask: |\n      Go on,\n\n      {{{{ s{number} }}}}\n"
-    for number in range(40)
-)
+if TYPE_CHECKING:
+    from whorl.source.editing.editor import Editor
 
 
 def _whole(value: Value) -> Any:
@@ -72,36 +69,3 @@ def test_files_are_read_in_part_as_in_whole() -> None:
             continue
 
     assert made > 50
-
-
-def test_what_is_far_from_a_change_is_not_read_again() -> None:
-    sizes: list[int] = []
-
-    def counted(source: str) -> Any:
-        sizes.append(len(source))
-        return parse(source, "a.yaml", lenient=True)
-
-    edited = Editor(LONG, counted, is_json=False)
-    edited.rename((1, 20), "other")
-    edited.cut((1, 7))
-    edited.set(["steps", "new"], {"ask": "One more."})
-
-    assert sizes[0] == len(LONG)
-    assert max(sizes[1:]) < len(LONG) / 4
-    _check(edited)
-
-
-def test_the_whole_text_is_read_again_before_it_is_given_away() -> None:
-    sources: list[str] = []
-
-    def whole(source: str) -> Any:
-        sources.append(source)
-        return parse(source, "a.yaml", lenient=True)
-
-    edited = Editor(
-        LONG, lambda source: parse(source, "a.yaml", lenient=True), is_json=False, parse_whole=whole
-    )
-    edited.set(["steps", "s20", "ask"], "Something else.")
-    edited.verify()
-
-    assert sources == [LONG, edited.text]

@@ -49,33 +49,6 @@ WRAP = {
 }  # fmt: skip
 
 
-def loop_of(text: str) -> Any:
-    nodes = plain(parse(text, "a.yaml").root)["nodes"]
-    return next(node["data"] for node in nodes if node["id"] == "turns")
-
-
-def test_a_loop_around_nodes_gets_ports_edges_and_mappings() -> None:
-    edited = apply_to(FLAT, WRAP)
-    data = loop_of(edited.text)
-
-    assert not read_workflow(edited.text, "a.yaml").warnings
-    assert [node["id"] for node in data["inlineWorkflow"]["nodes"]] == ["coder", "review"]
-    assert [edge["id"] for edge in data["inlineWorkflow"]["edges"]] == ["b"]
-    assert data["inputMappings"] == [
-        {"source": {"type": "outer", "name": "task"},
-         "target": {"node": "coder", "input": "task"}, "iterations": "all"}
-    ]  # fmt: skip
-    assert [(one["source"], one["target"]) for one in data["outputMappings"]] == [
-        ({"node": "review", "output": "notes"}, "notes"),
-        ({"node": "review", "output": "approved"}, "approved"),
-    ]
-    assert data["continueWhile"]["output"] == "review.approved"
-    assert data["maxIterations"] == 4
-    assert "{{ turns.approved }}" in edited.text
-    assert 'target: turns, sourceHandle: "output:text", targetHandle: "input:task"' in edited.text
-    assert "# writes it" in edited.text
-
-
 def test_a_loop_that_is_taken_away_leaves_the_nodes_connected_as_they_were() -> None:
     edited = apply_to(FLAT, WRAP, {"operation": "unwrap", "at": "turns"})
 
@@ -105,19 +78,6 @@ def test_a_node_goes_out_of_a_loop_and_in_again() -> None:
         (edge.source, edge.target, edge.from_port, edge.to_port) for edge in again.sketch.edges
     ]
     assert read_workflow(again.text, "a.yaml").workflow
-
-
-def test_two_levels_are_crossed_one_after_the_other() -> None:
-    inner = {**WRAP, "at": ["turns/coder"], "name": "tries", "fields": {"until": "coder.code"}}
-    deep = apply_to(FLAT, WRAP, inner)
-    out = apply_to(deep.text, {"operation": "move", "at": "turns/tries/coder", "into": "turns"})
-
-    assert deep.sketch.node("turns/tries/coder") is not None
-    assert read_workflow(deep.text, "a.yaml").workflow
-    assert [edge.target for edge in out.sketch.edges if edge.source == "turns/coder"] == [
-        "turns/review"
-    ]
-    assert "input: task" in out.text
 
 
 @pytest.mark.parametrize(
@@ -180,21 +140,6 @@ def _edges(text: str) -> set[tuple[str, ...]]:
     return {tuple(edge.get(end, "") for end in ends) for edge in root["edges"]}
 
 
-def test_nodes_are_wrapped_in_a_loop_of_the_form_that_the_file_has() -> None:
-    edited = apply_to(TEXT, WRAP)
-
-    read_workflow(edited.text, "a.yaml")
-    nodes = {node.path: node for node in edited.sketch.nodes}
-    assert nodes["turns"].body == "members"
-    assert nodes["turns/coder"].position == (40, 60)
-    assert nodes["turns"].position == (60, 40)
-    assert nodes["turns"].size == (640, 260)
-    assert "inlineWorkflow" not in edited.text
-    assert _edges(edited.text) == _edges(TEXT)
-    # A loop stands before what it holds.
-    assert edited.text.index("id: turns") < edited.text.index("id: coder")
-
-
 def test_unwrapping_a_loop_of_members_leads_edges_past_its_ports() -> None:
     wrapped = apply_to(TEXT, WRAP).text
     through = wrapped.replace('target: coder, sourceHandle: "output:final"', 'target: turns, '
@@ -208,14 +153,6 @@ def test_unwrapping_a_loop_of_members_leads_edges_past_its_ports() -> None:
     nodes = {node.path: node.position for node in edited.sketch.nodes}
     assert nodes["coder"] == (100, 100)
     assert "turns" not in nodes
-
-
-def test_a_text_that_cannot_see_into_the_loop_is_refused() -> None:
-    text = TEXT.replace("Report {{ inputs.is_good }}", "Report {{ coder.code }}")
-
-    why = refusal_of(lambda: apply_to(text, WRAP))
-    assert why.code == "C106"
-    assert "{{ coder.code }} in 'report' has no meaning here" in why.message
 
 
 def test_nodes_that_leave_a_loop_of_members_stand_in_the_one_around_it() -> None:

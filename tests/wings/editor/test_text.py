@@ -71,25 +71,6 @@ def test_a_change_is_its_own_characters(name: str, end: str, mark: str) -> None:
     assert apply(text, edited.patches()) == edited.text
 
 
-@pytest.mark.parametrize("path", [(0,), (1,), (1, 0), (1, 1), (1, 1, 0), (1, 3), (1, 3, 1)])
-def test_a_piece_goes_back_byte_for_byte(path: tuple[int, ...]) -> None:
-    edited = editor(FILE, "a.yaml")
-
-    piece = edited.cut(path)
-    assert edited.text != FILE
-    edited.paste(path[:-1], path[-1], piece)
-
-    assert edited.text == FILE
-
-
-def test_a_remark_behind_a_value_is_no_part_of_a_new_text_of_lines() -> None:
-    edited = editor(FILE, "a.yaml")
-
-    edited.set(["steps", "write", "model"], "a\nb")
-
-    assert '    model: "a\\nb"  # the model\n' in edited.text
-
-
 REFUSED = {
     "anchor": ("a: &x\n  b: 1\nc: *x\n", ["a", "b"]),
     "alias": ("a: &x {b: 1}\nc: *x\n", ["c", "b"]),
@@ -105,19 +86,6 @@ def test_what_is_shared_is_refused_and_nothing_changes(name: str) -> None:
 
     assert refusal_of(lambda: edited.unset(list(keys))).code == "C101"
     assert edited.text == text
-
-
-JSON = '{\n  "nodes": [\n    {"id": "a", "x": 1.50},\n    {"id": "b"}\n  ],\n  "edges": []\n}\n'
-
-
-def test_new_items_of_json_are_written_as_their_neighbours_are() -> None:
-    edited = editor(JSON, "a.json")
-
-    edited.insert((0,), 2, None, {"id": "c"})
-    edited.insert((1,), 0, None, {"id": "e"})
-
-    assert '    {"id": "b"},\n    {"id": "c"}\n  ],' in edited.text
-    assert '"edges": [\n    {\n      "id": "e"\n    }\n  ]' in edited.text
 
 
 def test_offsets_count_utf16_units_for_browsers() -> None:

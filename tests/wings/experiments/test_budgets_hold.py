@@ -40,16 +40,6 @@ def test_every_trial_needs_its_bound_to_be_left(billed: Billed, own: str) -> Non
     assert billed.billed_usd < 1
 
 
-def test_trials_of_unknown_price_wait_for_what_is_reserved_for_others(billed: Billed) -> None:
-    variants = "variants:\n  free: {model: free}\n"
-    served(billed, ALONE.replace("at_once: 6", "at_once: 2") + variants, cases=2)
-
-    # Each of them is alone, with all that is left.
-    code, found = ran("--budget", "2.8")
-
-    assert (code, found["done"]) == (0, 4)
-
-
 def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(billed: Billed) -> None:
     served(billed, cases=3)
 
@@ -103,38 +93,6 @@ def test_the_advised_budget_goes_on_to_the_end(billed: Billed, tokens: int, text
     assert billed.billed_usd <= budget + 1e-9
 
 
-@pytest.mark.parametrize("at_once", [1, 6])
-def test_a_server_without_limits_is_over_by_a_call_a_trial(billed: Billed, at_once: int) -> None:
-    billed.keeps = False
-    billed.tokens = 12_000
-    served(billed, ALONE.replace("at_once: 6", f"at_once: {at_once}"))
-
-    code, found = ran("--budget", "2.0")
-
-    assert code == 5
-    assert billed.billed_usd <= 2.0 + at_once * 1.2001
-    assert found["spent_usd"] == pytest.approx(billed.billed_usd)
-
-
-def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(billed: Billed) -> None:
-    served(billed, EXPLORING, cases=2)
-    sweep = ("experiment", "what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
-
-    whole = run_json("experiment", "run", FILE, "--store", "free")
-    # Each leaves less than what is reserved for an answer.
-    for budget in ("0.69", "1.89"):
-        code, found = ran("--budget", budget)
-        assert (code, found["spent_usd"] <= float(budget)) == (5, True)
-    code, last = ran("--budget", "9")
-
-    names = ("case", "status", "grades", "iterations", "returned", "exit_reason", "cost_usd")
-    rows = [[[row[n] for n in names] for row in one["rows"]] for one in (whole, last)]
-    assert (code, rows[0]) == (0, rows[1])
-    assert run_json(*sweep)["curve"] == run_json(*sweep, "--store", "free")["curve"]
-    # The money was spent once.
-    assert billed.calls == 2 * 2 * 5
-
-
 def runs_to_the_end(words: list[str]) -> bool:
     """Whether a command that was advised, and those that it advises, run the experiment."""
     for _ in range(9):
@@ -166,16 +124,6 @@ def test_a_report_names_a_budget_that_goes_on(
     assert runs_to_the_end(advised(told))
 
 
-def test_a_budget_that_is_smaller_than_that_of_the_file_needs_no_other_one(billed: Billed) -> None:
-    served(billed, ALONE + "budget: 50\n", cases=3)
-
-    paused = whorl("experiment", "run", FILE, "--budget", "1")
-
-    assert paused.exit_code == 5
-    assert advised(paused.stderr) == ["--config", "whorl.toml", "experiment", "run", FILE]
-    assert whorl(*advised(paused.stderr)).exit_code == 0
-
-
 @pytest.mark.parametrize("budget", ["16", "0.7"])
 def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: str) -> None:
     served(billed, ALONE + f"explore: {{polish: 4}}\nbudget: {budget}\n", cases=14)
@@ -188,22 +136,3 @@ def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: s
         told = whorl("experiment", "what-if", FILE, "--at-most", "2").stderr
         assert "error[R103]: no run of experiment 'guess' has ended yet: the budget" in told
     assert runs_to_the_end(advised(told))
-
-
-@pytest.mark.parametrize("is_fresh", [False, True])
-def test_what_goes_on_has_all_other_options(billed: Billed, *, is_fresh: bool) -> None:
-    """A gate is as strict, and writes the same; a fresh run for a program is for one."""
-    served(billed, ALONE + "variants:\n  other: {inputs: {n: 1}}\n", cases=2)
-    words: tuple[str, ...] = ("experiment", "gate", FILE, "--variant", "other", "--against", "base")
-    words = (*words, "--strict", "--markdown", "--junit", "tests.xml", "--json")
-    if is_fresh:
-        run_json("experiment", "run", FILE)
-        words = ("experiment", "run", FILE, "--json")
-
-    paused = whorl(*words, *(["--fresh"] if is_fresh else []), "--budget", "1")
-
-    again = advised(paused.stderr)
-    assert paused.exit_code == 5
-    given = ["50" if word.startswith("+") else word for word in again]
-    assert sorted(given) == sorted(["--config", "whorl.toml", *words, "--budget", "50"])
-    assert whorl(*given).exit_code == (0 if is_fresh else 1)

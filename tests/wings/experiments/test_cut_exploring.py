@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from experiments.guess import FILE, FLOW, PLAIN, run_json, whorl
 from experiments.served import ALONE, LOOP, Billed, ran, served
 
@@ -63,17 +61,6 @@ def test_a_failure_of_the_provider_while_exploring_is_no_result_of_the_loop(bill
 TERSE = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replace(
     "returns:", "max_tokens: 100, returns:"
 )
-
-
-def test_a_loop_that_its_own_budget_has_ended_is_a_result_of_its_rule() -> None:
-    rule = "at_most: {iterations: 2, calls: 2}"
-    Path("guess.yaml").write_text(FLOW.replace("at_most: 2", rule))
-    Path(FILE).write_text(PLAIN + "trial_budget: 1\n")
-
-    found = run_json("experiment", "run", FILE)
-
-    assert {row["exit_reason"] for row in found["rows"] if row["variant"] == "base"} == {"budget"}
-    assert found["notes"] == []
 
 
 def test_a_trial_that_is_resumed_by_hand_knows_which_command_uses_new_files() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import signal
 import subprocess
@@ -18,7 +17,6 @@ import pytest
 from experiments.guess import (
     EXPERIMENT,
     FILE,
-    FLOW,
     GRADE,
     PLAIN,
     SCORE,
@@ -28,12 +26,10 @@ from experiments.guess import (
     whorl,
     write_cases,
 )
-from experiments.served import ALONE, Billed, recorded
+from experiments.served import Billed, recorded
 from waiting import wait_until
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.wings.experiments.runner import Progress
 from whorl.wings.experiments.server_jobs import ExperimentTable
-from whorl.wings.experiments.words import progress_line
 
 REPLY = '[[providers.demo.replies]]\nmatch = "How good"\nreplies = [{json = {grade = 0.25}}]\n'
 
@@ -210,41 +206,6 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words() -> None:
     assert (labelled["results"], labelled["wrong_yes"][:2]) == (12, [9, 9])
 
 
-@pytest.mark.slow
-def test_a_gate_compares_with_what_another_experiment_found() -> None:
-    other = "old.experiment.yaml"
-    text = EXPERIMENT.replace("name: guess\n", "name: old\n")
-    Path(other).write_text(text.replace("guess.yaml", "old.yaml"))
-    Path("old.yaml").write_text(FLOW.replace("at_most: 2", "at_most: 1"))
-    gate = ("experiment", "gate", FILE, "--against", other)
-
-    too_early = whorl(*gate)
-    is_begun = Path(".whorl/whorl.db").exists()
-    run_json("experiment", "run", other)
-    better = run_json(*gate)
-    worse = whorl("experiment", "gate", other, "--against", FILE, "--json")
-
-    assert too_early.exit_code == 2
-    assert "no case of experiment 'old' is done" in too_early.stderr
-    assert f"whorl --config whorl.toml experiment run {other}" in too_early.stderr
-    assert not is_begun
-    assert (better["verdict"], better["cases"]) == ("pass", 12)
-    assert better["difference"]["value"] == pytest.approx(0.1)
-    assert worse.exit_code == 1
-    assert json.loads(worse.stdout)["difference"]["value"] == pytest.approx(-0.1)
-
-
-def test_how_far_an_experiment_is_stands_in_a_line() -> None:
-    progress = Progress(24, done=9, whole=3, spent_usd=0.75, budget_usd=20.0)
-
-    begun = progress_line(progress, 18.0)
-    progress.before = 9
-    resumed = progress_line(progress, 18.0)
-
-    assert begun == "  9 of 24 trials, $0.75 of $20.00, about $2.00 in all, ~30s left"
-    assert resumed.endswith("about $2.00 in all")
-
-
 def test_an_experiment_under_way_is_not_deleted(
     billed: Billed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,16 +240,3 @@ def test_an_experiment_under_way_is_not_deleted(
     assert listed["runs"] == 4
     assert removed.exit_code == 0
     assert run_json("experiment", "ls") == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("given", [("--at-most", "5"), ("--at-most", "1"), ("--return", "first")])
-def test_a_rule_that_is_named_has_its_row(billed: Billed, given: tuple[str, ...]) -> None:
-    recorded(billed, ALONE + "explore: {polish: 5}\n", cases=4)
-
-    told = whorl("experiment", "what-if", FILE, *given).stdout
-
-    swept = run_json("experiment", "what-if", FILE, *given)
-    assert len(swept["rules"]) == 2
-    assert all(f" {rule['rule']}  " in told for rule in swept["rules"])
-    assert "4 exploring runs of up to 5 iterations" in told

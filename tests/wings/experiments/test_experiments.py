@@ -121,32 +121,6 @@ def test_more_cases_run_only_those_and_a_new_generation_all() -> None:
     assert run_json("experiment", "ls") == []
 
 
-def test_what_if_of_one_run_is_checked_by_a_replay() -> None:
-    explored = whorl("run", "guess.yaml", "-i", "n=1", "--explore", "polish=5", "--json")
-    assert explored.exit_code == 0, explored
-    rule = ["--until", "{score: {from: '{{ review.score }}', at_least: 0.5}}", "--at-most", "5"]
-
-    (found,) = run_json("experiment", "what-if", "last", *rule, "--check", "1")
-    (longer,) = run_json("experiment", "what-if", "last", "--at-most", "9")
-
-    assert json.loads(explored.stdout)["outputs"] == {"text": "ab"}
-    assert found["as_it_was"]["iterations"] == 2
-    assert found["answer"] | {"usage": 0} == {
-        "exact": True,
-        "why": "",
-        "code": "",
-        "iterations": 3,
-        "returned": 3,
-        "exit_reason": "condition_met",
-        "stopped_by": "score",
-        "in_doubt": 0,
-        "usage": 0,
-    }
-    assert found["outputs"] == {"text": "abc"}
-    assert longer["answer"]["exact"]
-    assert longer["answer"]["stopped_by"] == "score"
-
-
 def test_paid_graders_and_people_grade_by_runs_of_their_own() -> None:
     graders = """
 grade:

@@ -101,31 +101,6 @@ def test_a_rule_that_reaches_a_failure_is_graded_as_a_run_that_fails() -> None:
     assert curve["last"] == pytest.approx([0.1, 0.2, 0.15, 0.2, 0.25])
 
 
-@pytest.mark.slow
-def test_a_workflow_that_changes_between_two_parts_is_run_anew() -> None:
-    Path(FILE).write_text(EXPERIMENT + "trial_budget: 2\n")
-    paused = whorl("experiment", "run", FILE, "--budget", "2.02", "--json")
-    with closing(SqliteStore(Path(".whorl/whorl.db"))) as store:
-        before = store.runs(limit=100)
-    assert paused.exit_code == 5
-    assert 0 < len(before) < 24
-    Path("guess.yaml").write_text(FLOW.replace("Guess {{ n }} now", "Guess {{ n }} then"))
-
-    report = whorl("experiment", "report", FILE)
-    found = run_json("experiment", "run", FILE)
-
-    words = "of cases, variants or versions that it has no more: not compared"
-    assert "so far: 0 of 24 trials" in report.stdout
-    assert f"{len(before)} runs {words}" in report.stdout
-    assert (found["done"], found["others"]) == (24, len(before))
-    assert not {row["run"] for row in found["rows"]} & {row.id for row in before}
-    # What was spent on them was spent all the same.
-    costs = [row["cost_usd"] for row in found["rows"]]
-    assert found["spent_usd"] > sum(costs) + found["extra_usd"]
-    Path("guess.yaml").write_text(FLOW)
-    assert run_json("experiment", "report", FILE)["done"] == len(before)
-
-
 def test_files_that_change_while_it_runs_change_nothing_of_it() -> None:
     """An experiment is run, graded and reported as it was read."""
     Path("terse.yaml").write_text(FLOW)
@@ -201,15 +176,6 @@ def test_where_the_outside_failed_all_trials_that_is_said() -> None:
     assert whorl(*report).exit_code == 0
 
 
-def test_an_answer_that_does_not_fit_is_a_result_of_the_variant() -> None:
-    reply_first("Review", '"no number at all"')
-
-    told = whorl("experiment", "run", FILE)
-
-    assert "base: 12 of 12 trials failed (R100): graded 0" in told.stdout
-    assert set(_resumed()) == {0}
-
-
 def test_runs_that_did_not_reach_the_loop_are_not_taken_for_none() -> None:
     flow = FLOW.replace("steps:\n  polish:", 'steps:\n  sum: {value: "{{ 1 / 0 }}"}\n  polish:', 1)
     Path("guess.yaml").write_text(flow)
@@ -222,26 +188,6 @@ def test_runs_that_did_not_reach_the_loop_are_not_taken_for_none() -> None:
 
 LATER = 'outputs: {text: "{{ polish.write }}"}'
 BEHIND = '  sum: {value: "{{ 1 / (%s) }}"}\noutputs: {text: "{{ polish.write }}", sum: "{{ sum }}"}'
-
-
-@pytest.mark.slow
-def test_a_step_behind_the_loop_that_fails_fails_under_the_rules_that_reach_it() -> None:
-    """It makes no call, so that what it does is known: it is graded as a run that fails."""
-    Path("guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "polish.write | length - 1"))
-    short = "variants:\n  short: {loops: {polish: {at_most: 1}}}"
-    Path(FILE).write_text(EXPERIMENT.replace("variants:", short))
-    real = run_json("experiment", "run", FILE)["variants"]
-    rows = run_json("experiment", "what-if", FILE)["rules"]
-    Path("guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "0"))
-    Path(FILE).write_text(EXPERIMENT + "on_failure: leave_out\n")
-    run_json("experiment", "run", FILE)
-    left_out = whorl("experiment", "what-if", FILE).stderr
-
-    grades = {row["at_most"]: row["grade"] for row in rows if row["rule"].endswith("last")}
-    assert real["short"]["failed"] == {"R104": 12}
-    assert (grades[1], grades[2]) == (real["short"]["grade"]["value"], pytest.approx(0.2))
-    assert real["base"]["grade"]["value"] == pytest.approx(0.2)
-    assert "error[X115]" in left_out
 
 
 @pytest.mark.slow

@@ -107,17 +107,6 @@ def test_few_units_have_no_interval() -> None:
     assert statistics.difference_estimate([0.5] * 40, ["a", "b"] * 20, seed="s").low is None
 
 
-def test_a_cost_per_solved_case_may_have_no_upper_limit() -> None:
-    ones = [1.0] * 8
-    found, none = statistics.ratio_estimates(
-        [(ones, [1.0] + [0.0] * 7), (ones, [0.0] * 8)], seed="s"
-    )
-
-    assert found.value == 8
-    assert found.high == math.inf
-    assert none == statistics.Estimate(math.inf)
-
-
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(("count", "groups"), [(7, None), (16, 10), (400, None), (400, 10)])
 def test_costs_of_variants_are_drawn_together_and_are_those_drawn_alone(

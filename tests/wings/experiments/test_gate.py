@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from experiments.guess import EXPERIMENT, FILE, VARIANTS, advised, change, run_json, whorl
 from experiments.served import SERVED
-from whorl.wings.experiments.gate import would_decide
 
 
 def _tests(file: Path) -> dict[str, str]:
@@ -86,28 +84,6 @@ def test_grades_are_compared_with_those_of_the_same_grader() -> None:
     assert "these are the same runs, graded otherwise" in lower.stdout
 
 
-MARGINS = [
-    ("", 0.02, "fail"),
-    ("margin: 0.3\n", 0.3, "pass"),
-    ("margin: 0.3\ngate: {cost: 9}\n", 0.3, "pass"),
-    ("margin: 0.3\ngate: {margin: 0.1}\n", 0.1, "fail"),
-    ("margin: 0.01\ngate: {margin: 0.3}\n", 0.3, "pass"),
-]
-
-
-def test_the_margin_is_of_the_gate_or_the_file() -> None:
-    text, gate = Path(FILE).read_text(), ("--variant", "base", "--against", "longer")
-    for written, margin, verdict in MARGINS:
-        Path(FILE).write_text(text + written)
-
-        done = whorl("experiment", "gate", FILE, *gate)
-        found = json.loads(whorl("experiment", "gate", FILE, *gate, "--json").stdout)
-
-        assert (found["verdict"], found["margin"]) == (verdict, margin)
-        words = {"pass": "not worse by the margin,", "fail": "worse by 0.20, the margin is"}
-        assert f"the grade is {words[verdict]} {margin:g}\n" in done.stdout
-
-
 def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:
     gate = ("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
     Path(FILE).write_text(EXPERIMENT + "trial_budget: 0.2\nbudget: 0.23\n")
@@ -123,22 +99,6 @@ def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:
     assert float(budget) > 0
 
 
-@pytest.mark.parametrize(
-    ("pairs", "margin", "count"),
-    [
-        ([-1.0] * 3 + [0.0] * 7, 0.3, 26),
-        # Nothing differs: the fewest cases that have an interval would do.
-        ([0.0] * 5, 0.02, 8),
-        ([0.4, -0.4] * 4, 0.2, 49),
-    ],
-)
-def test_so_many_cases_would_decide(pairs: list[float], margin: float, count: int) -> None:
-    """The formula: (t(0.975) + t(0.8)) times the deviation, by the margin, squared."""
-    told = would_decide(pairs, None, margin)
-
-    assert told == f"about {count} would, if their differences are like these"
-
-
 def test_a_variant_is_not_compared_with_itself() -> None:
     """Nothing is run for it; where there is no other one, a saved report can be compared with."""
     two = whorl("experiment", "gate", FILE, "--against", "base")
@@ -150,15 +110,6 @@ def test_a_variant_is_not_compared_with_itself() -> None:
         assert "'base' cannot be compared with itself" in done.stderr
         assert advice in done.stderr
     assert whorl("experiment", "ls").stdout == ""
-
-
-def _served(url: str, more: str = "") -> dict[str, Any]:
-    """Runs cases whose grades vary; gives the report."""
-    Path("whorl.toml").write_text(SERVED.format(url=url))
-    text = EXPERIMENT.replace("explore: {polish: 5}\n", more)
-    Path(FILE).write_text(text.replace("variants:\n", "gate: {margin: 0.9}\nvariants:\n"))
-    found: dict[str, Any] = run_json("experiment", "run", FILE)
-    return found
 
 
 def test_a_difference_within_the_margin_is_told_to_be_so() -> None:
@@ -175,37 +126,6 @@ def test_a_difference_within_the_margin_is_told_to_be_so() -> None:
     assert "better, within the margin of 0.3" in told
     assert "0 better, 12 the same, 0 worse (margin 0.3)" in told
     assert "better, within the margin of 0.3" in for_people
-
-
-@pytest.mark.slow
-def test_the_report_and_the_gate_show_the_same_interval(model: str) -> None:
-    """Also the other way round; and exploring that equal variants share is counted once."""
-    report = _served(model, "explore: {polish: 5}\n")
-    found = report["variants"]["longer"]
-    difference = found["difference"]
-    assert difference["low"] < difference["value"] < difference["high"]
-    whorl("experiment", "report", FILE, "--save", "baseline.json")
-
-    for against in ("base", "baseline.json"):
-        gate = run_json("experiment", "gate", FILE, "--variant", "longer", "--against", against)
-        assert gate["difference"] == difference
-        assert (gate["level"], found["level"]) == (0.95, 0.95)
-    told = whorl("experiment", "gate", FILE, "--variant", "longer", "--against", "base").stdout
-    low, high = (f"{difference[name]:+.2f}" for name in ("low", "high"))
-    assert f"({low} to {high}), at 95 %" in told
-    assert f"({low} to {high})" in whorl("experiment", "report", FILE).stdout
-    turned = run_json("experiment", "gate", FILE, "--variant", "base", "--against", "longer")[
-        "difference"
-    ]
-    assert turned["value"] == pytest.approx(-difference["value"])
-    ends = (-difference["high"], -difference["low"])
-    assert (turned["low"], turned["high"]) == pytest.approx(ends)
-
-    change("variants:\n", "variants:\n  same: {}\n", FILE)
-    again = run_json("experiment", "run", FILE)
-    assert report["extra_usd"] > 0
-    for name in ("extra_usd", "rho", "spent_usd"):
-        assert again[name] == report[name]
 
 
 @pytest.mark.slow

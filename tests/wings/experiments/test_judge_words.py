@@ -9,7 +9,6 @@ import pytest
 from experiments.guess import (
     EXPERIMENT,
     FILE,
-    FLOW,
     GRADE,
     SHORT_YES,
     VARIANTS,
@@ -18,7 +17,7 @@ from experiments.guess import (
     run_json,
     whorl,
 )
-from whorl.wings.experiments.statistics import Estimate, Judged, kappa_words, reliability
+from whorl.wings.experiments.statistics import Estimate, kappa_words
 
 RIGHT = "grade:\n  right: \"outputs.text == 'ab'\"\n"
 GOOD = '  good: {judge: "It is short", of: "{{ outputs.text }}"}\n'
@@ -111,21 +110,6 @@ def test_results_that_nobody_can_judge_lack_no_verdict(behind: str, results: int
     assert found["results"] == results
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("judged")
-def test_runs_that_fail_are_no_results_that_a_judge_agrees_on() -> None:
-    """Both graders give 0 to a run that failed, and neither has looked at anything."""
-    broken = FLOW.replace('ask: "Guess {{ n }}', 'ask: "Guess {{ 1 / 0 }}')
-    Path("broken.yaml").write_text(broken)
-    change("variants:\n", "variants:\n  broken: {workflow: broken.yaml}\n", FILE)
-    failed = run_json("experiment", "run", FILE)["variants"]["broken"]["failed"]
-
-    found = run_json("experiment", "judge", FILE, "good", "--against", "right")
-
-    assert sum(failed.values()) == 12
-    assert found["results"] == 24
-
-
 def test_kappa_has_a_word_on_either_side_of_chance() -> None:
     for kappa, words in (
         (Estimate(-0.5, -0.8, -0.2), "worse than chance"),
@@ -175,13 +159,3 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     assert base["differing"] == round(voted["not_unanimous"] * 15)
     for words in ("any 1 of these 3 votes: accuracy ", "all 3 votes: ", "each verdict by 3 votes"):
         assert words in voted_told
-
-
-def test_shares_of_votes_are_those_of_results_that_have_them_all() -> None:
-    judged = [Judged(f"{n % 4}", True, True, (True, False, True)) for n in range(8)]
-    judged += [Judged("other", True, False, (True,)) for _ in range(4)]
-
-    found = reliability("?", judged, "seed", verdict_votes=1)
-
-    assert (found.results, found.agreed) == (12, 8)
-    assert found.voted == {"results": 8, "cases": 4, "votes": 3, "differing": 8}

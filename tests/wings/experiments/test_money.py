@@ -137,27 +137,6 @@ def made() -> tuple[int, float]:
     return sum(run["calls"] for run in runs), sum(run["cost_usd"] for run in runs)
 
 
-def test_what_it_comes_to_at_most_has_the_gradings() -> None:
-    judged()
-
-    told = foretold("experiment", "run", FILE)
-    calls, dollars = made()
-    Path(FILE).write_text(PLAIN.replace("votes: 3", "votes: 5"))
-    changed = foretold("experiment", "run", FILE)
-    calls_then, dollars_then = made()
-    after = foretold("experiment", "run", FILE)
-
-    # Each call of a model is tried four times at most, and `review` may have to be mended.
-    assert (told["trials"], calls) == (6, 3 * (2 + 4) * 2 + 6 * 3)
-    assert calls <= told["calls"] == 3 * (2 + 4) * (4 + 5) + 6 * 3 * 4
-    assert dollars <= told["dollars"]
-    # A grader that changes grades all results again.
-    assert (changed["to run"], changed["to grade"], calls_then - calls) == (0, 6, 6 * 5)
-    assert changed["calls"] == 6 * 5 * 4
-    assert dollars_then - dollars <= changed["dollars"]
-    assert (after["calls"], after.get("to grade")) == (0, None)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [15, 19])
 def test_what_a_crash_has_left_undone_is_told_to_be_run(at: int) -> None:
@@ -175,31 +154,6 @@ def test_what_a_crash_has_left_undone_is_told_to_be_run(at: int) -> None:
     assert told.get("to run", told["trials"]) == 6 - len(ended)
     assert 0 < calls_then - calls <= told["calls"]
     assert dollars_then - dollars <= told["dollars"]
-
-
-@pytest.mark.slow
-def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_on() -> None:
-    judged()
-    whole = run_json("experiment", "run", FILE, "--store", "free")
-    Path(FILE).write_text(PLAIN + "trial_budget: 0.0001\n")
-
-    stopped = whorl("experiment", "run", FILE)
-    Path(FILE).write_text(PLAIN + "trial_budget: 0.008\n")
-    some, same = (foretold("experiment", "run", FILE) for _ in range(2))
-    between = run_json("experiment", "report", FILE)
-    Path(FILE).write_text(PLAIN)
-    rest = foretold("experiment", "run", FILE)
-    last = run_json("experiment", "run", FILE)
-
-    why = "the cost budget of the run does not allow 'write'; raise trial_budget to continue them"
-    for name in ("base", "longer"):
-        assert f"{name}: 3 of 3 trials failed (R103): graded 0" in stopped.stdout
-        assert f"3 trials of '{name}': {why}" in stopped.stdout
-    # What has to be run is not told apart where it is all of them.
-    assert (some.get("to run"), same.get("to run"), rest.get("to run")) == (None, 0, None)
-    assert {row["status"] for row in between["rows"]} == {"paused"}
-    assert (last["notes"], grades(last)) == ([], grades(whole))
-    assert last["spent_usd"] == pytest.approx(whole["spent_usd"])
 
 
 @pytest.mark.slow

@@ -84,39 +84,6 @@ def test_outputs_that_later_steps_decide_are_not_graded(later: str, grade: str) 
         assert same["outputs"] == {"text": "a"}
 
 
-BEHIND = {
-    "computed from it": (
-        '  tell: {value: "{{ polish.write }}{{ n }}"}\noutputs: {text: "{{ tell }}"}',
-        [2, 3, 4, 5],
-    ),
-    "asked something else that is always the same": (
-        '  sign: {ask: "Guess {{ n }} now"}\noutputs: {text: "{{ polish.write }}{{ sign }}"}',
-        [2, 3, 4, 5],
-    ),
-    "asked beside it": (
-        '  tell: {ask: "Guess {{ n }} now", after: polish}\noutputs: {text: "{{ polish.write }}"}',
-        [1, 2, 3, 4],
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BEHIND)
-def test_outputs_are_known_where_no_later_step_is_asked_something_else(name: str) -> None:
-    later, lengths = BEHIND[name]
-    flow = Path("guess.yaml").read_text()
-    flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
-    Path("guess.yaml").write_text(flow)
-    cases = "n\n" + "7\n" * 12
-    Path("cases.csv").write_text(cases)
-    run_json("experiment", "run", "guess.experiment.yaml")
-
-    for number, length in enumerate(lengths, 1):
-        found = run_json("experiment", "what-if", "guess.experiment.yaml", "--at-most", str(number))
-        grades = {row["at_most"]: row["grade"] for row in found["rules"]}
-        assert grades[number] == pytest.approx(length / 10)
-
-
 def test_a_run_that_a_person_steered_is_not_answered_and_the_same_run_before_that_is() -> None:
     workflow = made("iteration >= 9", 3)
     runtime, name = run(workflow, Answers(7))
@@ -150,34 +117,6 @@ def test_limits_beside_iterations_are_left_out_and_said_to_be() -> None:
     assert caught.value.code == "X106"
 
 
-def test_loops_inside_another_one_are_told_each_by_itself() -> None:
-    inner = "inner: {repeat: {at_most: 3, steps: {write: {value: '{{ iteration }}'}}}}"
-    flow = f"whorl: 1\nsteps:\n  outer: {{repeat: {{at_most: 2, steps: {{{inner}}}}}}}\n"
-    Path("nested.yaml").write_text(flow)
-    run = run_json("run", "nested.yaml")["run"]
-
-    shown = command("experiment", "what-if", run, "--at", "inner", "--at-most", "2").stdout
-    found = run_json("experiment", "what-if", run, "--at", "inner", "--at-most", "2")
-
-    assert [one["loop"] for one in found] == ["outer[1]/inner", "outer[2]/inner"]
-    assert [one["answer"]["iterations"] for one in found] == [2, 2]
-    assert [one["outputs"] for one in found] == [None, None]
-    assert "on average" not in shown
-
-
-def test_runs_that_remember_each_other_are_no_sample() -> None:
-    steps = "steps: {write: {value: '{{ iteration }}'}}"
-    memory = "memory: {record: {text: '{{ write }}'}, across_runs: true}"
-    loop = f"polish: {{repeat: {{at_most: 3, {memory}, {steps}}}}}"
-    Path("memo.yaml").write_text(f"whorl: 1\nname: memo\nsteps: {{{loop}}}\n")
-    runs = [run_json("run", "memo.yaml")["run"] for _ in range(2)]
-
-    both = command("experiment", "what-if", *runs, "--at-most", "2").stdout
-
-    assert both.count("what if     2 iterations, returned 2") == 2
-    assert "on average" not in both
-
-
 MORE = "iteration >= 2"
 RANKED = "which another score would have changed"
 
@@ -198,22 +137,6 @@ def carried(until: Any, at_most: int = 4) -> Workflow:
 
 NEVER, ONCE, LAST = "review.score > 2", "review.score > 0.5", "iteration >= 9"
 TOP = {"top": {"best": "{{ write }}"}}
-
-
-def test_a_rule_that_not_all_runs_answer_is_below_the_line_with_a_bound() -> None:
-    """Grades of 0.1 to 0.5 that nobody has seen may be anything from 0 to 1."""
-    Path(FILE).write_text(PLAIN)
-    run_json("experiment", "run", FILE)
-
-    found = run_json("experiment", "what-if", FILE, "--at-most", "4", "--return", "last")
-    shown = command("experiment", "what-if", FILE, "--at-most", "4", "--return", "last").stdout
-
-    (row,) = [row for row in found["not_ranked"] if row["at_most"] == 4]
-    assert (row["unknown"], row["bounds"]) == (12, [0, 1])
-    assert row["why"] == "would have gone on after iteration 2"
-    assert not row["is_frontier"]
-    assert "12 of 12: would have gone on after iteration 2; grade between 0.00 and 1.00" in shown
-    assert all(row["unknown"] == 0 for row in found["rules"])
 
 
 def slow(at_most: int, seconds: str = "2s") -> Workflow:
@@ -317,9 +240,3 @@ def test_a_rule_that_the_record_does_not_answer_says_why(row: str) -> None:
     assert (refused.exact, refused.code) == (False, code)
     assert words in refused.why
     assert answered.exact, answered.why
-
-
-def test_an_iteration_that_was_not_too_slow_answers_every_rule() -> None:
-    whole = asked(slow(3, "2h"), slow(2, "2h"))
-
-    assert (whole.exact, whole.iterations) == (True, 2)

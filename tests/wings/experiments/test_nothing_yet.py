@@ -14,8 +14,10 @@ from experiments.guess import (
     advised,
     change,
     configure,
+    paste,
     run_json,
     whorl,
+    write_cases,
 )
 from whorl import Experiment
 from whorl.errors import UsageError
@@ -94,19 +96,6 @@ def test_grades_that_are_missing_are_told_with_what_to_do() -> None:
     assert "explore the loop and grade all iterations" in asked.stderr
 
 
-def test_a_report_of_nothing_has_no_numbers() -> None:
-    whorl("run", "guess.yaml", "-i", "n=1")
-
-    found = whorl("experiment", "report", "guess")
-
-    assert found.exit_code == 0
-    assert "so far: 0 of 24 trials; no result yet" in found.stdout
-    assert [line.split() for line in found.stdout.splitlines() if line.startswith("longer")] == [
-        ["longer", *["-"] * 6]
-    ]
-    assert advised(found.stderr)[2:] == ["experiment", "run", "guess"]
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("words", "said", "pasted"),
@@ -135,15 +124,6 @@ def test_a_gate_names_what_it_compares_with(words: tuple[str, ...], said: str, p
     if "--save" in pasted:
         run_json("experiment", "run", "guess")
     assert whorl(*advised(done.stderr)).exit_code == 0
-
-
-def test_a_workflow_is_not_taken_for_an_experiment() -> None:
-    done = whorl("experiment", "what-if", "guess.yaml", "--at-most", "3")
-
-    assert done.exit_code == 2
-    assert "this is not an experiment file" in done.stderr
-    assert done.stderr.count("error[") == 1
-    assert "whorl experiment what-if --workflow NAME --at-most 3" in done.stderr
 
 
 def test_python_says_what_to_call_first() -> None:
@@ -182,3 +162,15 @@ def test_a_wrong_name_is_told_before_any_run(words: tuple[str, ...], said: str) 
     assert "--variant" not in words or "did you mean 'longer'" in done.stderr
     assert "X109" not in done.stderr
     assert not Path(".whorl/whorl.db").exists()
+
+
+def test_in_a_folder_that_is_not_trusted_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its models are others there, and so would be its trials."""
+    write_cases(1)
+    run_json("experiment", "run", FILE)
+    configure('\n[providers.other]\nkind = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n')
+    monkeypatch.delenv("WHORL_TRUST")
+
+    for words in (("experiment", "report", FILE), ("experiment", "what-if", FILE)):
+        refused = paste(*words)
+        assert (refused.exit_code, "error[W908]" in refused.stderr) == (2, True)

@@ -21,7 +21,7 @@ from experiments.guess import (
     whorl,
     write_cases,
 )
-from experiments.served import ALONE, EACH_USD, JUDGED, SERVED, Billed, served
+from experiments.served import EACH_USD, JUDGED, SERVED, Billed, served
 from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -131,24 +131,6 @@ def test_gradings_that_failed_are_tried_again_by_the_next_run(billed: Billed) ->
     assert [row["grades"]["good"] for row in last["rows"]] == [1.0, 1.0]
     assert (last["faults"], last["notes"]) == ([], [])
     assert (billed.calls, same["spent_usd"]) == (2 * 4, pytest.approx(8 * EACH_USD))
-
-
-def test_equal_variants_are_run_and_counted_once(billed: Billed) -> None:
-    twins = "variants:\n  same: {}\n  other: {loops: {polish: {at_most: 2}}}\n"
-    served(billed, ALONE.replace("grade:", f"{twins}grade:"), cases=10)
-
-    told = whorl("experiment", "run", FILE)
-    found = run_json("experiment", "report", FILE)
-
-    same = "'base' and 'same' are the same runs: their workflows and inputs are equal"
-    assert same in found["notes"]
-    assert "'other'" not in " ".join(found["notes"])
-    lines = [line for line in told.stderr.splitlines() if " trials, $" in line]
-    assert lines[-1] == f"  30 of 30 trials, ${billed.billed_usd:.2f}"
-    shown = [float(line.partition("$")[2].partition(",")[0]) for line in lines]
-    assert shown == sorted(shown)
-    assert found["spent_usd"] == pytest.approx(billed.billed_usd)
-    assert billed.calls == 10 * (3 + 2)
 
 
 def test_a_judge_that_says_neither_yes_nor_no_gives_no_grade(billed: Billed) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from campaign import amount, seeds
 from experiments.programs import EVERYTHING, Answers, draw_shape, drawn, loop_in, program, run
-from whorl.ir import Constant, Loop, Score
 from whorl.wings.experiments.what_if.evaluate import AlikeRules, Rule
 from whorl.wings.experiments.what_if.loop_facts import (
     Call,
@@ -22,7 +21,8 @@ from whorl.wings.experiments.what_if.loop_facts import (
 )
 from whorl.wings.experiments.what_if.sweep import default_rules, frontier_of, sweep_of
 
-SCORE = Score(source=Constant(None))
+if TYPE_CHECKING:
+    from whorl.ir import Loop
 
 
 def made_loop() -> Loop:
@@ -75,12 +75,6 @@ def test_rules_that_are_answered_at_once_are_answered_as_each_alone() -> None:
             known += sum(each.exact for each in found)
 
     assert known > 500
-
-
-def test_the_frontier_has_what_nothing_beats() -> None:
-    points = [(1.0, 0.5), (2.0, 0.4), (3.0, 0.7), (3.0, 0.6), (4.0, 0.7), (0.5, 0.1)]
-
-    assert frontier_of(points) == [5, 0, 2]
 
 
 def test_a_better_rule_is_recommended_and_nothing_unknown_is_ranked() -> None:

@@ -94,19 +94,6 @@ def test_a_model_without_a_price_costs_what_nobody_knows(model: str) -> None:
     assert not facts["is_priced"]
 
 
-def test_a_judge_without_a_price_costs_its_loop_what_nobody_knows(model: str) -> None:
-    rule = 'until: [{judge: {question: "It is short", of: write}}], at_most: 2'
-    variant = f"variants:\n  other: {{model: unlisted, loops: {{polish: {{{rule}}}}}}}\n"
-    _run(model, EXPERIMENT.replace(VARIANTS, variant))
-    asked = ("experiment", "judge", FILE, "--against", "grade", *OTHER)
-
-    found, told = run_json(*asked), whorl(*asked).stdout
-
-    assert found["loop"]
-    assert {cost for _, cost in found["loop"].values()} == {None}
-    assert "$" not in told
-
-
 def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(model: str) -> None:
     Path("whorl.toml").write_text(SERVED.format(url=model))
     unlisted = OWN.replace("MODEL", "unlisted")

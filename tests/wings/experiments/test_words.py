@@ -3,70 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
-from experiments.guess import (
-    EXPERIMENT,
-    FILE,
-    FLOW,
-    GRADE,
-    PLAIN,
-    SCORE,
-    SHORT_YES,
-    change,
-    configure,
-    run_json,
-    whorl,
-)
-from whorl.wings.experiments import statistics
-
-HEAD = "guess   12 cases, 2 variants, 1 run each; "
-
-
-def pasted(text: str, start: str) -> list[str]:
-    """The words of the command at the end of the line that begins so."""
-    line = next(line for line in text.splitlines() if line.startswith(start))
-    return shlex.split(line.rpartition(": whorl ")[2])
-
-
-def test_a_report_says_who_grades_which_cases_differ_and_what_to_ask_next() -> None:
-    judge = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}", votes: 3}}\n'
-    Path(FILE).write_text(EXPERIMENT.replace(GRADE, judge + "grade_iterations: returned\n"))
-    configure(SHORT_YES)
-    judged = whorl("experiment", "run", FILE).stdout
-    Path(FILE).write_text(EXPERIMENT)
-    done = whorl("experiment", "run", FILE)
-    shown = done.stdout
-
-    cases = pasted(shown, "longer against base: 12 better, 0 the same, 0 worse (margin 0.02): ")
-    asked = pasted(done.stderr, "next: ")
-    assert judged.startswith(f"{HEAD}grade: good (judge, 3 votes), solved: good >= 0.5\n")
-    assert shown.startswith(f"{HEAD}grade: grade (expression), solved: grade >= 0.5\n")
-    assert cases[2:] == ["experiment", "report", FILE, "--cases", "longer"]
-    assert asked[2:] == ["experiment", "what-if", FILE]
-    assert whorl(*cases).stdout.count("+0.20") >= 12
-    title = "guess: loop polish of base, 12 exploring runs of up to 5 iterations; "
-    assert whorl(*asked).stdout.splitlines()[1].startswith(title)
-    Path(FILE).write_text(PLAIN)
-    run_json("experiment", "run", FILE)
-    title = "guess: loop polish of longer, 12 runs; "
-    found = whorl("experiment", "what-if", FILE, "--variant", "longer").stdout.splitlines()
-    assert found[1].startswith(title)
-
-
-@pytest.mark.parametrize("level", [0.95, 0.99])
-def test_what_could_have_been_seen_would_be_seen(level: float) -> None:
-    pairs = [0.3, -0.2, 0.1, 0.0, 0.4, -0.1, 0.2, 0.0, 0.1, -0.3]
-    least = statistics.detectable(pairs, level=level)
-    seen = [pair - statistics.mean(pairs) + least for pair in pairs]
-
-    found = statistics.difference_estimate(seen, seed="seen", level=level)
-
-    assert found.low is not None
-    assert found.low > 0
+from experiments.guess import EXPERIMENT, FILE, FLOW, GRADE, SCORE, change, run_json, whorl
 
 
 @pytest.mark.slow
@@ -114,40 +55,6 @@ def test_the_best_iteration_is_told_by_the_score_of_the_file_and_rules_can_be_pa
     assert (best["answer"]["returned"], last["answer"]["returned"]) == (4, 5)
     assert [line.partition(":")[0] for line in lines] == ["until", "at_most", "return"]
     assert whorl("validate", "guess.yaml").exit_code == 0
-
-
-@pytest.mark.slow
-def test_a_plateau_watches_the_score_of_the_file() -> None:
-    _score("0.1", "0.3", "0.2", "0.8", "0.7")
-    run_json("experiment", "run", FILE)
-    swept = {row["rule"]: row for row in run_json("experiment", "what-if", FILE)["rules"]}
-    rule = ("--until", "{plateau: {patience: 1}}", "--at-most", "5", "--return", "best")
-
-    done = whorl("experiment", "what-if", FILE, *rule, "--check", "12")
-    asked = {row["rule"]: row for row in run_json("experiment", "what-if", FILE, *rule)["rules"]}
-
-    name = "plateau 1, at_most 5, best"
-    assert "12 answers replayed through the engine: all the same" in done.stderr
-    facts = ("grade", "iterations", "cost_usd", "asked")
-    assert [asked[name][fact] for fact in facts] == [swept[name][fact] for fact in facts]
-    assert asked[name]["iterations"] == 3
-
-
-def test_a_loop_without_a_score_has_no_best_iteration() -> None:
-    variant = Path(FILE).read_text().replace("{at_most: 4,", '{until: "review.score > 0.9",')
-    Path(FILE).write_text(variant)
-    refused = [whorl("validate", FILE)]
-    Path("guess.yaml").write_text(FLOW.replace(SCORE, 'until: "review.score > 0.9"'))
-    Path(FILE).write_text(EXPERIMENT.replace(", return: best", ""))
-    run_json("experiment", "run", FILE)
-    for rule in (("--return", "best"), ("--until", "{plateau: {patience: 1}}")):
-        refused.append(whorl("experiment", "what-if", FILE, "--at-most", "3", *rule))
-
-    for done in refused:
-        assert done.exit_code == 2
-        assert "W013" in done.stderr + done.stdout
-    assert "returns the best iteration, but nothing in it has a score" in refused[1].stderr
-    assert "watches the score ('plateau'), but nothing in it has a score" in refused[2].stderr
 
 
 RHO = "the score that the loop sees, and the grade: rho"

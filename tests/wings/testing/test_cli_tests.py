@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from whorl.wings.testing.mocks import SCHEMA
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -57,14 +55,6 @@ def tests(project: Path) -> Path:
     path = project / "polish.test.yaml"
     path.write_text(TESTS + NEVER)
     return path
-
-
-def test_the_tests_beside_a_workflow_are_run(tests: Path, whorl: Whorl) -> None:
-    for words in (["polish.yaml"], ["polish.test.yaml"], []):
-        done = whorl("test", *words).ends(0)
-
-        assert done.out.splitlines()[0] == "polish.test.yaml: 4 passed"
-    assert not (tests.parent / ".whorl").exists()
 
 
 def test_they_may_lie_in_a_folder_or_name_a_workflow(tests: Path, whorl: Whorl) -> None:
@@ -193,13 +183,3 @@ def test_decisions_judges_and_failures_are_saved(project: Path, whorl: Whorl) ->
     for words in ("each[2]/w:", "again/w:", "bad:", "no such model", "approved: true", ":judge"):
         assert words in text
     whorl("test saved.test.yaml").ends(0)
-
-
-def test_a_project_without_tests_says_how_to_write_one(whorl: Whorl) -> None:
-    whorl("test").ends(2, "there are no tests in this project")
-
-    assert "a replay is of one FILE" in whorl("test", "polish.yaml", "gated.yaml").err
-
-
-def test_the_schema_is_for_editors(whorl: Whorl) -> None:
-    assert json.loads(whorl("file", "schema", "--tests").out) == SCHEMA

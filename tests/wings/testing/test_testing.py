@@ -60,14 +60,6 @@ def test_a_sequence_answers_one_call_after_the_other(place: Path) -> None:
     assert "polish stopped after 2 of 3 iterations" in outcome.why()
 
 
-def test_the_key_that_says_most_counts(place: Path) -> None:
-    mocks = {"review": NO, "polish/review": NO, "polish[3]/review": YES, "write": "x"}
-    outcome = testing.run(built(REVIEW), mocks=mocks)
-
-    assert outcome.loop().iterations == 3
-    assert outcome.loop().exit_reason == "condition_met"
-
-
 @pytest.mark.parametrize(
     ("mock", "words"),
     [
@@ -104,20 +96,6 @@ def test_a_step_without_a_mock_calls_nobody_and_fails_the_test(place: Path) -> N
         testing.run(built(steps, inputs={"item": "string"}), {"item": "1"})
 
 
-def test_a_sequence_that_is_used_up_fails_the_test_unless_it_repeats(place: Path) -> None:
-    mocks: dict[str, Any] = {"write": "x", "review": [NO, NO]}
-    with pytest.raises(
-        testing.Failed, match=r"all answers .* \(2\) are used up at 'polish\[3\]/rev"
-    ):
-        testing.run(built(REVIEW), mocks=mocks)
-    mocks["review"] = {"sequence": [NO], "then": "repeat"}
-    outcome = testing.run(built(REVIEW), mocks=mocks)
-
-    assert outcome.loop().exit_reason == "max_iterations"
-    mocks["review"] = [{**NO, "times": 2}, YES]
-    assert testing.run(built(REVIEW), mocks=mocks).loop().iterations == 3
-
-
 def test_a_function_is_given_what_the_step_was_given(place: Path) -> None:
     def review(inputs: dict[str, Any]) -> dict[str, Any]:
         return {"approved": inputs["prompt"] == "Review third", "feedback": "again"}
@@ -138,21 +116,6 @@ def test_a_function_is_given_what_the_step_was_given(place: Path) -> None:
     outcome = testing.run(built(REVIEW), mocks={**mocks, "review": broken})
     assert outcome.error is not None
     assert "the mock raised KeyError: 'missing'" in str(outcome.error["message"])
-
-
-def test_a_failure_has_its_code_and_may_have_outputs(place: Path) -> None:
-    steps = {
-        "fetch": {**FETCH, "on_failure": "continue"},
-        "status": {"value": "{{ fetch.status }}", "after": "fetch"},
-    }
-    error = {"code": "P103", "message": "it is down", "status": 503}
-    mocks = {"fetch": {"error": error, "outputs": {"status": 503, "headers": {}, "body": ""}}}
-    outcome = testing.run(built(steps, inputs={"item": "string"}), {"item": "1"}, mocks=mocks)
-
-    fetched = outcome.step("fetch")
-    assert fetched.status == "failed"
-    assert fetched.error is not None
-    assert fetched.error["cause"] == {"code": "P103", "message": "it is down", "status": 503}
 
 
 def test_retries_are_left_out_unless_they_are_wanted_and_no_time_passes(place: Path) -> None:
@@ -211,14 +174,6 @@ def test_steps_that_are_no_tasks_can_be_mocked_and_some_cannot(place: Path) -> N
         testing.run(built(steps), mocks={"set": 1})
     with pytest.raises(package.UsageError, match="'set' is not a step of"):
         testing.run(built({"only": {"value": 1}}), mocks={"set": 1})
-
-
-def test_a_step_can_be_skipped(place: Path) -> None:
-    steps = {"fetch": FETCH, "rest": {"value": 1}}
-    mocks = {"fetch": {"status": "skipped"}}
-    outcome = testing.run(built(steps, inputs={"item": "string"}), {"item": "1"}, mocks=mocks)
-
-    assert (outcome.step("fetch").status, outcome.output) == ("skipped", 1)
 
 
 def test_people_and_judges_are_mocked_by_name(place: Path) -> None:
