@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
-from journal_makers import iteration, started
+from journal_makers import started
 
 from trusted import registry_of
 from whorl.errors import StoreError
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.backup import back_up, restore
-
-
-def test_a_copy_is_one_state_of_a_store_that_is_written_to(path: Path, tmp_path: Path) -> None:
-    async def work() -> tuple[int, int]:
-        async with SqliteStore(path) as store:
-            run, owner = await started(store)
-            values = [os.urandom(6_000).hex() for _ in range(200)]
-            for number, value in enumerate(values, 1):
-                await store.append(run, owner, iteration(number, value))
-            copy = partial(back_up, store, tmp_path / "copy.db", registry_of(path))
-            copying = asyncio.create_task(asyncio.to_thread(copy))
-            last, number = 0, 201
-            while not copying.done():
-                last = await store.append(run, owner, iteration(number))
-                number += 1
-            return (await copying).entries, last
-
-    copied, last = asyncio.run(work())
-
-    assert 601 <= copied < last
-    with closing(SqliteStore(tmp_path / "copy.db")) as copy:
-        assert [entry.seq for entry in copy.read("run-1")] == list(range(1, copied + 1))
-        assert (copy.check(), copy.run("run-1").status) == ([], "interrupted")
 
 
 def _killed(path: Path) -> None:

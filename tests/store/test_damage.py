@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 import pytest
-from journal_makers import event, iteration, started, write
+from journal_makers import event, iteration, started
 
-from trusted import registry_of
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.backup import back_up, restore
 from whorl.services.inspecting import results
 
 if TYPE_CHECKING:
@@ -67,31 +65,6 @@ def _everything(store: SqliteStore, run: str) -> list[object]:
         store.last_snapshot(run),
         results.requests_of(store, RunId(run)),
     ]
-
-
-def _body_of(path: Path, run: str, seq: int) -> bytes:
-    stored = """SELECT CAST(body AS BLOB) FROM journal JOIN runs ON number = run
-        WHERE runs.id = ? AND seq = ?"""
-    with apsw.Connection(str(path)) as file:
-        return bytes(file.execute(stored, (run, seq)).get)
-
-
-def test_a_changed_entry_is_named_and_other_runs_are_not_affected(whole: Path) -> None:
-    body = _body_of(whole, "second", 4)
-    content = whole.read_bytes()
-    assert body in content
-    whole.write_bytes(content.replace(body, body[:9] + b"\xff" + body[10:]))
-    store = SqliteStore(whole)
-
-    with pytest.raises(
-        StoreError, match="run 'second', entry 4: it has changed since it was written"
-    ) as at:
-        list(store.read("second"))
-    assert at.value.code == "R906"
-    assert [row.id for row in store.runs()] == ["third", "second", "first"]
-    assert len(_everything(store, "first")) == 10
-    assert store.check() == ["run 'second', entry 4: it has changed since it was written"]
-    store.close()
 
 
 def test_a_row_that_cannot_be_read_hides_no_others(whole: Path) -> None:
@@ -193,45 +166,6 @@ def test_a_backup_on_a_medium_that_can_only_be_read_is_shown(whole: Path, tmp_pa
         pytest.skip("a medium that can only be read needs the right to mount one")
 
     assert (done.stdout, done.stderr) == ("third second first 24 []\n", "")
-
-
-def test_a_damaged_snapshot_takes_no_run_and_no_backup(path: Path, tmp_path: Path) -> None:
-    async def write() -> None:
-        async with SqliteStore(path) as store:
-            run, owner = await started(store, "waiting")
-            await store.snapshot(run, owner, 1, {"x": "y" * 500})
-            await store.release(run, owner)
-
-    asyncio.run(write())
-    with apsw.Connection(str(path)) as file:
-        file.execute("UPDATE snapshots SET state = zeroblob(9)")
-    store = SqliteStore(path)
-
-    assert store.check() == []
-    assert back_up(store, tmp_path / "copy.db", registry_of(path)).runs == 1
-    with pytest.raises(UsageError, match="has not ended"):
-        asyncio.run(store.remove_run(RunId("waiting")))
-    store.close()
-    restored = tmp_path / "restored.db"
-    assert restore(tmp_path / "copy.db", restored, registry_of(restored)).runs == 1
-
-
-def test_a_damaged_value_is_laid_to_all_who_have_it(path: Path) -> None:
-    done = event("run.finished", status="failed")
-    with contextlib.closing(SqliteStore(path)) as store:
-        for name in ("one", "two"):
-            write(store, *iteration(1, LARGE), done, name=name)
-    with apsw.Connection(str(path)) as file:
-        shared = "SELECT payload FROM payload_uses GROUP BY payload ORDER BY payload DESC LIMIT 1"
-        file.execute(f"UPDATE payloads SET content = zeroblob(9) WHERE id = ({shared})")
-    store = SqliteStore(path)
-
-    faults = store.check()
-    assert [fault.split(":")[0] for fault in faults] == ["run 'one'", "run 'two'"]
-    for name in ("two", "one"):
-        assert asyncio.run(store.remove_run(RunId(name))).runs == (name,)
-    assert store.check() == []
-    store.close()
 
 
 @pytest.mark.parametrize("share", [0, 2], ids=["all", "half"])

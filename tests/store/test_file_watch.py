@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 from journal_makers import event, iteration, new_run, started
 
-from waiting import wait_until
 from whorl.errors import StoreError
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -93,37 +92,6 @@ def test_a_store_without_its_file_takes_no_writes(
     asyncio.run(write())
 
 
-def test_a_store_that_is_put_back_takes_writes_once_it_is_opened_again(path: Path) -> None:
-    """Whoever has left its runs must not seem well: nobody would go on with them."""
-
-    async def write() -> None:
-        store = SqliteStore(path)
-        run, owner = await started(store)
-        start = time.monotonic()
-        store.watch._monotonic = lambda: start + 1.0
-        os.rename(path, path.with_name("away.db"))
-        with pytest.raises(StoreError, match="was deleted"):
-            await store.append(run, owner, iteration(1))
-        os.rename(path.with_name("away.db"), path)
-        store.watch._monotonic = lambda: start + 2.0
-        assert store.watch.fault() is not None
-        with pytest.raises(StoreError, match="was deleted") as caught:
-            await store.append(run, owner, iteration(1))
-        assert caught.value.code == "R907"
-        store.close()
-
-    async def go_on() -> int:
-        # The one before could not say that it has left: its lease has to run out.
-        again = SqliteStore(path, monotonic=lambda: time.monotonic() + 30)
-        run = again.runs()[0].id
-        last = await again.append(run, await again.claim(run), iteration(1))
-        again.close()
-        return last
-
-    asyncio.run(write())
-    assert asyncio.run(go_on()) == 4
-
-
 def test_a_file_that_cannot_be_looked_at_for_a_moment_is_not_gone(path: Path) -> None:
     folder, away = path.parent / "inner", path.parent / "away"
     folder.mkdir(parents=True)
@@ -149,22 +117,6 @@ def test_a_file_that_cannot_be_looked_at_for_a_moment_is_not_gone(path: Path) ->
         return last
 
     assert asyncio.run(write()) == 4
-
-
-def test_reading_notices_it_too(store: SqliteStore, path: Path) -> None:
-    asyncio.run(started(store))
-    assert len(store.runs()) == 1
-
-    _replace(path)
-
-    def is_noticed() -> bool:
-        try:
-            store.runs()
-        except StoreError as fault:
-            return fault.code == "R907"
-        return False
-
-    wait_until(is_noticed)
 
 
 def test_closing_leaves_the_file_that_took_its_place_alone(path: Path) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import closing
 from typing import TYPE_CHECKING
 
-import apsw
 import pytest
-from journal_makers import event, iteration, started
+from journal_makers import iteration, started
 
 from whorl.errors import StoreError
-from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -37,30 +34,6 @@ class Points:
         self.seen.append((point, run, len(events)))
         if point == self.fail_at:
             raise Crash
-
-
-def test_a_thousand_concurrent_appends_take_few_commits(path: Path) -> None:
-    points = Points()
-
-    async def write() -> list[int]:
-        async with SqliteStore(path, crash_hook=points) as store:
-            runs = await asyncio.gather(*(started(store, f"run-{n}") for n in range(100)))
-            points.seen.clear()
-            return await asyncio.gather(
-                *(store.append(*runs[n % 100], iteration(n // 100 + 1)) for n in range(1000))
-            )
-
-    last = asyncio.run(write())
-    store = SqliteStore(path)
-    entries = [[entry.seq for entry in store.read(RunId(f"run-{n}"))] for n in range(100)]
-    store.close()
-
-    assert last == [4 + 3 * (n // 100) for n in range(1000)]
-    assert entries == [list(range(1, 32))] * 100
-    # All appends were made in one turn of the loop: one commit holds them, in order.
-    assert [point for point, _, _ in points.seen] == ["before"] * 1000 + ["inside"] * 1000 + [
-        "after"
-    ] * 1000
 
 
 @pytest.mark.parametrize(("point", "stored"), [("before", 1), ("inside", 1), ("after", 4)])

@@ -61,27 +61,3 @@ def test_a_message_is_never_delivered_twice(store: SqliteStore) -> None:
     assert store.run(RUN).last_seq == 2
     # The refused append has not taken its other message along.
     assert [message.id for message in store.take(RUN, 1)] == [2]
-
-
-def test_a_message_of_another_run_cannot_be_answered(store: SqliteStore) -> None:
-    async def write() -> None:
-        run, owner = await started(store)
-        other, _ = await started(store, "run-2")
-        message = await store.post(other, event("run.cancelled"))
-        await store.append(run, owner, [event("run.cancelled")], messages=[message])
-
-    with pytest.raises(StoreError, match="request 1 was delivered before"):
-        asyncio.run(write())
-
-
-def test_mail_is_for_all_runs_of_this_process_and_no_others(store: SqliteStore) -> None:
-    async def write() -> None:
-        for name in ("run-1", "run-2", "run-3"):
-            run, owner = await started(store, name)
-            await store.post(run, event("run.cancelled"))
-            if name == "run-2":
-                await store.release(run, owner)
-
-    asyncio.run(write())
-
-    assert [message.run for message in store.mail()] == ["run-1", "run-3"]

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from journal_makers import START, event, new_run, started, write
+from journal_makers import START, event, new_run, started
 
 from whorl.runtimes.sqlite import RunFilter, SqliteStore
 from whorl.runtimes.sqlite.listing import KEPT
@@ -116,23 +116,6 @@ def test_runs_are_chosen_and_sorted(
     assert one_by_one == ids
 
 
-def test_a_run_is_found_by_the_reason_of_any_of_its_loops(store: SqliteStore) -> None:
-    for name, reasons in (("a", ("budget", "condition_met")), ("b", ("condition_met",))):
-        events: list[Event] = []
-        for at, reason in enumerate(reasons, 1):
-            ended: dict[str, Json] = {"iterations": 1, "exit_reason": reason}
-            ended["mark"] = "budget" if reason == "budget" else None
-            events.append(event("loop.started", f"all[{at}]/l"))
-            events.append(event("loop.finished", f"all[{at}]/l", **ended))
-        last = [event("loop.started", "after"), event("run.finished", status="succeeded")]
-        write(store, *events, *last, name=name)
-
-    assert [row.id for row in store.list_runs(RunFilter(ended="budget"))] == ["a"]
-    assert [row.id for row in store.list_runs(RunFilter(ended="condition_met"))] == ["b", "a"]
-    assert store.list_runs(RunFilter(ended="failed")) == []
-    assert store.exits("a") == {"budget": 1, "condition_met": 1, "": 1}
-
-
 @pytest.mark.parametrize("since", [0.0, START + HOUR, START + 1.5 * HOUR, START + 40 * HOUR, 9e9])
 def test_what_is_kept_of_charges_is_what_the_journals_tell(
     filled: SqliteStore, since: float
@@ -161,27 +144,3 @@ def test_only_the_time_in_which_a_run_works_is_its_duration(store: SqliteStore) 
     asyncio.run(write())
 
     assert store.runs()[0].seconds == 8.0
-
-
-def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: SqliteStore) -> None:
-    done = event("run.finished", status="succeeded", outputs={})
-    known = {
-        "both": {"team": "red", "why": "a=b ü"},
-        "one": {"team": "red"},
-        "other": {"team": "x"},
-    }
-    for name, labels in known.items():
-        run = write(store, done, name=name, labels=labels)
-        asyncio.run(store.release(run, 1))
-
-    def found(**labels: str) -> list[str]:
-        return [row.id for row in store.list_runs(RunFilter(labels=tuple(labels.items())))]
-
-    assert found(team="red") == ["one", "both"]
-    assert found(team="red", why="a=b ü") == ["both"]
-    assert found(team="green") == found(why="red") == []
-    assert store.count_runs(RunFilter(labels=(("team", "red"),))) == 2
-    assert store.run("both").labels == {"team": "red", "why": "a=b ü"}
-    asyncio.run(store.prune(-1.0))
-    assert store.list_runs(RunFilter()) == []
-    assert store._reader.rows("SELECT count(*) FROM labels") == [(0,)]

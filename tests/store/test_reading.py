@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,46 +32,6 @@ def loop(count: int, name: str = "polish", **finish: Json) -> list[Event]:
     return events
 
 
-def test_a_row_and_its_loop_show_where_a_run_is(store: SqliteStore) -> None:
-    write(store, *loop(3))
-    row = store.run("run-1")
-
-    assert (row.status, row.loop, row.iteration, row.iterations_max) == ("running", "polish", 3, 5)
-    assert (row.calls, row.tokens, row.last_seq) == (3, 360, 14)
-    assert row.cost_usd == pytest.approx(0.003)
-    assert (row.score, row.exit_reason, row.updated_at) == (0.3, "", START)
-
-    write(store, *loop(3), event("iteration.started", "polish[4]", number=4), name="next")
-    [found] = store.loops(RunId("next"))
-    assert (found.state, found.iterations) == ("running", 4)
-    assert (found.score, found.best_iteration) == (0.3, 2)
-
-
-@pytest.mark.parametrize(
-    ("events", "status"),
-    [
-        ([event("run.waiting")], "waiting"),
-        ([event("run.waiting"), event("gate.decided", "gate")], "running"),
-        ([event("run.waiting"), event("timer.fired", "gate")], "running"),
-        ([event("run.paused")], "paused"),
-        ([event("run.paused"), event("task.finished", "x")], "paused"),
-        ([event("run.paused"), event("run.resumed")], "running"),
-        ([event("run.finished", status="succeeded")], "succeeded"),
-        ([event("run.finished", status="cancelled")], "cancelled"),
-        ([event("run.finished", status="failed"), event("run.continued", at="x")], "running"),
-        ([event("run.finished", status="failed"), event("run.accepted", at="x")], "running"),
-        ([event("run.finished")], "failed"),
-    ],
-)
-def test_the_status_follows_the_events(
-    store: SqliteStore, events: list[Event], status: str
-) -> None:
-    write(store, *events)
-
-    assert store.run("run-1").status == status
-    assert [row.id for row in store.runs(status=status)] == ["run-1"]
-
-
 def test_odd_usage_lowers_nothing(store: SqliteStore) -> None:
     usages: list[Json] = [
         {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.5},
@@ -86,56 +45,6 @@ def test_odd_usage_lowers_nothing(store: SqliteStore) -> None:
     row = store.run("run-1")
 
     assert (row.calls, row.tokens, row.cost_usd) == (1, 15, 0.5)
-
-
-def test_the_budget_grows_when_a_run_is_continued(store: SqliteStore) -> None:
-    async def append() -> None:
-        run, _ = await store.create(
-            new_run(), event("run.started", limits={"cost_usd": 2.0, "calls": None})
-        )
-        owner = await store.claim(run)
-        await store.append(run, owner, loop(5, exit_reason="max_iterations"))
-        asked = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
-        limits: Json = {"iterations": 8}
-        told = event("loop.continued", "polish", limits=limits, run_limits={"cost_usd": 2.5})
-        await store.append(run, owner, [asked, told])
-
-    asyncio.run(append())
-    row = store.run("run-1")
-
-    assert (row.budget_usd, row.iterations_max, row.exit_reason) == (2.5, 8, "")
-    assert [found.limits for found in store.loops(RUN)] == [{"iterations": 8, "cost_usd": 1}]
-    assert [found.state for found in store.loops(RUN)] == ["running"]
-
-
-def test_nested_loops_are_listed_apart_and_the_row_shows_the_outer_one(store: SqliteStore) -> None:
-    events = [event("loop.started", "outer", limits={"iterations": 2})]
-    for number in (1, 2):
-        events.append(event("iteration.started", f"outer[{number}]", number=number))
-        inner = f"outer[{number}]/inner"
-        events.append(event("loop.started", inner, limits={"iterations": 9}))
-        for turn in range(1, 4):
-            events.append(event("iteration.started", f"{inner}[{turn}]", number=turn))
-            events.append(event("iteration.finished", f"{inner}[{turn}]", number=turn, score=turn))
-        events.append(event("loop.finished", inner, iterations=3, exit_reason="failed"))
-        events.append(event("iteration.finished", f"outer[{number}]", number=number, score=0.5))
-    write(store, *events)
-    row = store.run("run-1")
-
-    addresses = [found.address for found in store.loops(RUN)]
-    assert addresses == ["outer", "outer[1]/inner", "outer[2]/inner"]
-    assert (row.loop, row.iteration, row.iterations_max, row.score) == ("outer", 2, 2, 0.5)
-    assert [one.number for one in store.iterations(RUN, "outer")] == [1, 2]
-    assert [one.score for one in store.iterations(RUN, "outer[2]/inner")] == [1, 2, 3]
-    assert store.iterations(RUN, "inner") == []
-
-
-def test_a_request_that_is_refused_changes_no_row(store: SqliteStore) -> None:
-    refused = event("run.continued", at="polish", iterations=3, cost_usd=0.5)
-    write(store, *loop(3, exit_reason="max_iterations", mark="limit"), MET, refused, MET)
-    row = store.run("run-1")
-
-    assert (row.iterations_max, row.exit_reason, row.mark) == (5, "max_iterations", "limit")
 
 
 MET = event("run.finished", status="succeeded")
@@ -174,34 +83,6 @@ def test_a_run_that_succeeded_is_marked_where_a_loop_did_not(
     assert [row.mark for row in store.runs()] == [mark]
 
 
-def test_marks_are_the_same_whether_written_at_once_or_one_by_one(store: SqliteStore) -> None:
-    events = [*loop(1, **BUDGET), *loop(1, "other", **LIMIT), event("loop.continued", "polish")]
-    write(store, *events, MET)
-
-    async def append() -> None:
-        run, owner = await started(store, "run-2")
-        for one in (*events, MET):
-            await store.append(run, owner, [one])
-
-    asyncio.run(append())
-
-    assert [row.mark for row in store.runs()] == ["limit", "limit"]
-
-
-def test_iterations_come_in_pages(store: SqliteStore) -> None:
-    write(store, *loop(600))
-
-    third = store.iterations(RUN, "polish", after=10, limit=3)
-    assert [one.number for one in third] == [11, 12, 13]
-    assert [one.number for one in store.iterations(RUN, "polish", after=598)] == [599, 600]
-    assert len(store.iterations(RUN, "polish")) == 600
-    assert [one.number for one in store.newest_iterations(RUN, "polish", 2)] == [599, 600]
-    assert len(store.newest_iterations(RUN, "polish", 1000)) == 600
-    [first] = store.iterations(RUN, "polish", limit=1)
-    assert (first.status, first.score, first.seq) == ("succeeded", 0.1, 6)
-    assert first.note["seconds"] == 1.5
-
-
 def test_a_run_is_found_by_what_a_person_types(store: SqliteStore) -> None:
     for name in ("7f3a-one", "7f3b-two", "9abc_x"):
         write(store, name=name)
@@ -218,24 +99,6 @@ def test_a_run_is_found_by_what_a_person_types(store: SqliteStore) -> None:
             store.resolve(text)
 
 
-def test_projections_are_the_same_for_a_second_owner(store: SqliteStore, path: Path) -> None:
-    async def first() -> None:
-        run, owner = await started(store)
-        await store.append(run, owner, loop(2))
-        await store.release(run, owner)
-
-    async def second(other: SqliteStore) -> None:
-        owner = await other.claim(RUN)
-        await other.append(RUN, owner, loop(3)[-4:])
-
-    asyncio.run(first())
-    with closing(SqliteStore(path)) as other:
-        asyncio.run(second(other))
-        row = other.run("run-1")
-
-    assert (row.calls, row.iteration, row.iterations_max, row.score) == (3, 3, 5, 0.3)
-
-
 def test_the_last_run_of_a_mirror_is_the_one_that_began_last(tmp_path: Path) -> None:
     async def work() -> None:
         async with SqliteStore(tmp_path / "mirror.db", is_mirror=True) as store:
@@ -248,15 +111,6 @@ def test_the_last_run_of_a_mirror_is_the_one_that_began_last(tmp_path: Path) -> 
             assert [row.id for row in store.runs(limit=2, before="1a")] == ["1b", "key-0b"]
 
     asyncio.run(work())
-
-
-def test_the_last_run_is_no_run_of_an_experiment_and_no_try(store: SqliteStore) -> None:
-    write(store, name="own")
-    for name, key in (("a", "experiment:e:1:0"), ("b", "experiment:e:1:grade-0"), ("c", "try:0")):
-        asyncio.run(store.create(new_run(name, key=key), event("run.started", input={})))
-
-    assert store.resolve("last") == "own"
-    assert store.resolve("a") == "a"
 
 
 @pytest.mark.parametrize("entries", [[], [event("loop.started", "polish"), *iteration(1)]])

@@ -8,69 +8,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from whorl.dialects import read_workflow
-from whorl.providers.registry import Providers
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.services.project import Project
 from whorl.services.records import document, records_of
-from whorl.services.runs import open_runtime
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
-
-_FILE = """
-whorl: 1
-variables: {count: 0}
-steps:
-  sum: {value: "{{ 40 + 2 }}"}
-  add: {set: {count: "{{ count + sum }}"}}
-  pick:
-    if: sum > 40
-    then: {large: {value: "{{ sum * 1000 + 517 }}"}}
-    else: {small: {value: tiny}}
-  all:
-    each: "{{ [3, 5] }}"
-    steps: {square: {value: "{{ item * item }}"}, odd: {if: item > 3, value: more}}
-outputs: {text: done}
-"""
-
-
-async def _run(folder: Path) -> RunId:
-    project = Project(folder, None, folder / "runs.db", {})
-    async with open_runtime(project, Providers(project.settings())) as runtime:
-        run, _ = await runtime.start(read_workflow(_FILE, "file.yaml").workflow, Start())
-        assert await runtime.drive(run) == "succeeded"
-        return run
-
-
-def test_what_is_computed_has_records_and_no_entries(tmp_path: Path) -> None:
-    run = asyncio.run(_run(tmp_path))
-    store = SqliteStore(tmp_path / "runs.db")
-    entries = [entry.event for entry in store.read(run)]
-    before = [path.read_bytes() for path in sorted(tmp_path.glob("runs.db*"))]
-
-    records = records_of(store, run, depth=None).records
-
-    outputs = {record.address: record.output for record in records}
-    assert outputs["add"] == {"count": 42}
-    assert outputs["pick/large"] == 42_517
-    assert outputs["all[2]/square"] == 25
-    assert [(r.address, r.reason) for r in records if r.status == "skipped"] == [
-        ("pick/small", "branch"),
-        ("all[1]/odd", "condition"),
-    ]
-    # The case that was taken and the skipped step have always been told; what is computed is not.
-    kinds = ["run.started", "node.finished", "node.skipped", "run.finished"]
-    assert [event.kind for event in entries] == kinds
-    assert "42517" not in str(entries)
-    assert before == [path.read_bytes() for path in sorted(tmp_path.glob("runs.db*"))]
-    store.close()
-
 
 _LONG = """
 whorl: 1

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 import pytest
 from journal_makers import event, iteration, new_run, started
 
 from whorl.errors import InternalError, StoreError
-from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.rows import RunRecord
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.interpreter.events import Event
+    from whorl.runtimes.journal.journal import RunId
 
 
 class _Failing:
@@ -82,44 +81,6 @@ def test_a_claim_that_was_rolled_back_is_none(store: SqliteStore, other: SqliteS
     assert asyncio.run(other.claim(first)) == 1
 
 
-def test_claims_of_before_outlive_a_rollback(store: SqliteStore, other: SqliteStore) -> None:
-    run, owner = asyncio.run(started(store))
-    (second,) = _made(store, "run-2")
-    with _failing(store, "COMMIT"), pytest.raises(StoreError, match="is full"):
-        asyncio.run(store.append(run, owner, iteration(1)))
-    assert store._writer is not None
-    assert store._writer._tables.ownership.runs == {run: owner}
-
-    asyncio.run(store.claim(second))
-    living = store._writer._connection.execute("SELECT count(*) FROM processes").get
-    assert living == 1
-    for name in (run, second):
-        with pytest.raises(StoreError, match="is owned by process"):
-            asyncio.run(other.claim(name))
-
-
-def test_a_row_that_was_not_written_is_read_again(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A mistake may leave a row half changed that stands at the same entry as the stored one."""
-    run, owner = asyncio.run(started(store))
-    take = RunRecord.take
-
-    def fails(record: RunRecord, taken: Event) -> Any:
-        if taken.body.get("wrong"):
-            record.calls = 99
-            raise ValueError("a mistake")
-        return take(record, taken)
-
-    monkeypatch.setattr(RunRecord, "take", fails)
-    asyncio.run(store.append(run, owner, iteration(1)))
-    with pytest.raises(InternalError):
-        asyncio.run(store.append(run, owner, [event("warning", wrong=True)]))
-    asyncio.run(store.append(run, owner, [event("warning")]))
-
-    assert store.run(run).calls == 1
-
-
 def test_a_connection_that_cannot_be_rolled_back_is_not_used_again(store: SqliteStore) -> None:
     run, owner = asyncio.run(started(store))
     with _failing(store, "COMMIT", "ROLLBACK"), pytest.raises(StoreError, match="is full"):
@@ -166,20 +127,3 @@ def test_only_the_job_that_is_wrong_fails(
 
     assert isinstance(fault, InternalError)
     assert (last, other) == (4, 4)
-
-
-def test_who_comes_takes_the_dead_off_the_list_and_nobody_else(
-    store: SqliteStore, path: Path
-) -> None:
-    asyncio.run(started(store))
-    assert store._writer is not None
-    connection = store._writer._connection
-    dead = "SELECT 2147483000, 0, boot, namespace, beat_at, beat_monotonic FROM processes"
-    columns = "pid, started, boot, namespace, beat_at, beat_monotonic"
-    connection.execute(f"INSERT INTO processes({columns}) {dead}")
-    another = SqliteStore(path)
-    asyncio.run(another.create(new_run("run-9"), event("run.started")))
-    asyncio.run(another.claim(RunId("run-9")))
-    pids = [row[0] for row in connection.execute("SELECT pid FROM processes")]
-    another.close()
-    assert pids == [os.getpid()] * 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import stat
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import apsw
@@ -15,7 +14,7 @@ from journal_makers import START, event, iteration, new_run, started, write
 
 from campaign import amount
 from waiting import PATIENCE_S
-from whorl.errors import Fenced, InternalError, StoreError, UsageError
+from whorl.errors import InternalError, StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
@@ -50,34 +49,6 @@ def test_any_body_survives_as_a_row(body: dict[str, Json]) -> None:
     row = encode(made, is_split=False)
 
     assert decode(row.kind, row.at, row.address, row.body) == made
-
-
-def test_entries_are_read_back_in_order_and_by_another_store(
-    store: SqliteStore, path: Path
-) -> None:
-    events = [made for number in range(1, 200) for made in iteration(number, "é\0\u2028😀")]
-    run = write(store, *events)
-    with closing(SqliteStore(path)) as other:
-        entries = list(other.read(run, after=1))
-
-    assert [entry.seq for entry in entries] == list(range(2, len(events) + 2))
-    assert [entry.event for entry in entries] == events
-    assert [entry.seq for entry in store.read(run, after=1, limit=2)] == [2, 3]
-
-
-def test_large_values_come_back_and_are_stored_once(store: SqliteStore) -> None:
-    system = "You are a reviewer. " * 1000
-    many: Json = {f"field {number}": "x" * 100 for number in range(200)}
-    bodies: list[dict[str, Json]] = [
-        {"inputs": {"system": system, "messages": [{"content": system}, {"content": f"{n}"}]}}
-        for n in range(50)
-    ]
-    bodies.append({"value": many, "text": system})
-    write(store, *(Event("task.started", f"a[{n}]", START, b) for n, b in enumerate(bodies)))
-
-    assert [e.event.body for e in store.read(RunId("run-1"), after=1)] == bodies
-    # The system text, the many fields, the workflow, the sources.
-    assert store.sizes().payloads == 4
 
 
 def test_lone_surrogates_become_replacement_characters(store: SqliteStore) -> None:
@@ -194,20 +165,6 @@ def test_a_closed_store_says_so_at_once(path: Path, *, is_written_to: bool) -> N
     assert caught.value.code == "R900"
 
 
-def test_closing_writes_what_waits(path: Path) -> None:
-    async def write() -> None:
-        async with SqliteStore(path) as store:
-            run, owner = await started(store)
-            appends = (store.append(run, owner, iteration(n)) for n in range(50))
-            waiting = [asyncio.create_task(append) for append in appends]
-            await asyncio.sleep(0)
-        assert sorted(await asyncio.gather(*waiting)) == list(range(4, 152, 3))
-
-    asyncio.run(write())
-    with closing(SqliteStore(path)) as store:
-        assert store.run("run-1").last_seq == 151
-
-
 def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: SqliteStore) -> None:
     odd = RunId("\ud800")
     run, owner = asyncio.run(started(store))
@@ -234,24 +191,3 @@ def remember(store: SqliteStore, key: str, numbers: range) -> None:
     ]
     events = [one for note in kept for one in iteration(1, remember=note)]
     write(store, *events, name=f"run-{key}-{numbers.start}")
-
-
-def test_the_newest_records_of_a_key_stay_until_it_is_forgotten(store: SqliteStore) -> None:
-    remember(store, "a", range(1, 8))
-    remember(store, "b", range(1, 3))
-    remember(store, "a", range(8, 10))
-
-    assert store.memory("a") == [{"number": n, "text": "é\0"} for n in (7, 8, 9)]
-    assert [(row.key, row.records) for row in store.memories()] == [("a", 3), ("b", 2)]
-    assert store.memory("none") == []
-    assert asyncio.run(store.forget("a")) == 3
-    assert [row.key for row in store.memories()] == ["b"]
-
-
-def test_a_memory_is_kept_only_with_its_append(store: SqliteStore) -> None:
-    run, owner = asyncio.run(started(store))
-
-    kept: Json = {"key": "a", "record": {"number": 1}, "keep": 3}
-    with pytest.raises(Fenced):
-        asyncio.run(store.append(run, owner + 1, iteration(1, remember=kept)))
-    assert store.memory("a") == []

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from journal_makers import event, started
+from journal_makers import event
 
 from whorl.errors import UsageError
 from whorl.runtimes.journal.journal import NewRun, RunId
@@ -15,8 +15,6 @@ from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-AT = 1_700_000_000.0
 
 
 async def _made(store: SqliteStore, run: str, origin: str) -> RunId:
@@ -57,26 +55,6 @@ def test_runs_of_servers_and_background_processes_are_stranded_when_nobody_drive
         assert "new" in later.stranded(10)
 
 
-def test_the_next_timers_come_first_and_go_when_the_run_goes_on(path: Path) -> None:
-    async def work() -> None:
-        async with SqliteStore(path) as store:
-            owners = {}
-            for run, due in (("late", 90.0), ("soon", 30.0), ("never", None)):
-                made, owners[run] = await started(store, run)
-                body = {} if due is None else {"due": AT + due}
-                await store.append(made, owners[run], [event("run.waiting", "", **body)])
-            timers = [(run, due - AT) for run, due, _ in store.timers(10)]
-            assert timers == [("soon", 30.0), ("late", 90.0)]
-            assert len(store.timers(1)) == 1
-            assert store.run("soon").due == AT + 30.0
-            decided = event("gate.decided", "g", approved=True)
-            await store.append(RunId("soon"), owners["soon"], [decided])
-            assert [run for run, *_ in store.timers(10)] == ["late"]
-            assert store.run("soon").due is None
-
-    asyncio.run(work())
-
-
 def test_runs_belong_to_the_project_that_made_them(path: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
@@ -100,18 +78,5 @@ def test_runs_belong_to_the_project_that_made_them(path: Path, tmp_path: Path) -
         async with SqliteStore(path, home=str(one)) as store:
             assert (store.stranded(10), store.next_in_queue(10)) == (["first"], ["next"])
             assert (store.queue_length("name"), store.run("first").project) == (1, "")
-
-    asyncio.run(work())
-
-
-def test_runs_in_the_store_of_a_folder_belong_to_it_wherever_it_goes(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with SqliteStore(tmp_path / "old" / ".whorl" / "whorl.db") as store:
-            await _left(store, "r", "server")
-        moved = (tmp_path / "old").rename(tmp_path / "new")
-        async with SqliteStore(moved / ".whorl" / "whorl.db") as store:
-            assert (store.stranded(10), store.run("r").project) == (["r"], "")
-        async with SqliteStore(moved / ".whorl" / "whorl.db", home="/elsewhere") as store:
-            assert (store.stranded(10), store.run("r").project) == ([], str(moved))
 
     asyncio.run(work())
