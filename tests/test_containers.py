@@ -54,35 +54,6 @@ def test_what_runs_in_a_container_has_no_rights() -> None:
         assert "${PROJECT:-.}:/project:ro" in service["volumes"]
 
 
-def test_all_that_compose_names_is_there() -> None:
-    services = COMPOSE["services"]
-    assert set(services) == {"server", "worker-1", "worker-2", "temporal", "postgresql"}
-    for service in services.values():
-        assert set(service.get("depends_on", {})) <= set(services)
-        assert set(service.get("secrets", ())) <= set(COMPOSE["secrets"])
-        named = {volume.partition(":")[0] for volume in service.get("volumes", ())}
-        assert {name for name in named if not name.startswith(("/", "$"))} <= set(
-            COMPOSE["volumes"]
-        )
-        # An image of others has a version; ours is built.
-        assert "build" in service or re.search(r":[0-9]", service["image"])
-    waited_for = {
-        name
-        for service in services.values()
-        for name, how in service.get("depends_on", {}).items()
-        if how["condition"] == "service_healthy"
-    }
-    assert all("healthcheck" in services[name] for name in waited_for)
-
-
-def test_the_files_that_the_image_is_made_of_are_sent_to_the_builder() -> None:
-    ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", IMAGE, re.MULTILINE)
-    for path in (word for words in copied for word in words.split()):
-        assert (ROOT / path).exists(), path
-        assert f"!{path.partition('/')[0]}" in ignored, path
-
-
 def test_the_command_of_the_image_serves_and_its_health_is_checked(tmp_path: Path) -> None:
     """A project that is only read, another folder for all that is written, and SIGTERM."""
     project, data = tmp_path / "project", tmp_path / "data"

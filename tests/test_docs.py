@@ -11,11 +11,7 @@ import pytest
 
 from threats import COLLECTED, FILES, NUMBERS, PAGE, files_of, rows_of
 from waiting import PATIENCE_S
-from whorl import testing
 from whorl.dialects import read_workflow
-from whorl.ir import Loop, Score, Task
-from whorl.ir.expressions import conditions_in
-from whorl.ir.walk import walk
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -58,41 +54,6 @@ def test_programs_in_documents_run(name: str, text: str, tmp_path: Path) -> None
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
-
-
-def test_the_comparison_shows_programs_that_are_run() -> None:
-    page = (ROOT / "docs/formats/langgraph.md").read_text()
-    for word, file in (("langgraph", "bench/peers/essay.py"), ("py", "examples/python/essay.py")):
-        [program] = re.findall(rf"^```{word}\n(.*?)^```", page, re.S | re.M)
-        assert program == (ROOT / file).read_text()
-
-
-def test_the_two_loops_of_the_guide_for_logic_apps_do_the_same(tmp_path: Path) -> None:
-    page = (ROOT / "docs/formats/logic-apps.md").read_text()
-    [definition] = re.findall(r"^```json\n(.*?)^```", page, re.S | re.M)
-    [native] = re.findall(r"^```yaml\n(whorl: 1\n.*?)^```", page, re.S | re.M)
-    for name, text in (("workflow.json", definition), ("approve.yaml", native)):
-        (tmp_path / name).write_text(text)
-    verdicts = [{"approved": False, "feedback": "shorter"}, {"approved": True, "feedback": ""}]
-    theirs = testing.run(
-        tmp_path / "workflow.json",
-        {"body": {"task": "a haiku"}},
-        mocks={
-            "Write": {"sequence": [{"outputs": {"body": {"text": word}}} for word in "ab"]},
-            "Review": {"sequence": [{"outputs": {"body": verdict}} for verdict in verdicts]},
-        },
-    )
-    ours = testing.run(
-        tmp_path / "approve.yaml",
-        {"task": "a haiku"},
-        mocks={"write": ["a", "b"], "review": [{"outputs": verdict} for verdict in verdicts]},
-    )
-
-    for outcome, loop in ((theirs, "Polish"), (ours, "polish")):
-        assert outcome.loop(loop).iterations == 2
-        assert outcome.loop(loop).exit_reason == "condition_met"
-    assert theirs.calls("Write")[1].inputs["body"] == {"task": "a haiku", "feedback": "shorter"}
-    assert "Feedback: shorter" in ours.calls("write")[1].inputs["prompt"]
 
 
 def test_each_end_in_the_tables_has_its_case() -> None:
@@ -138,28 +99,5 @@ def test_the_table_of_what_is_tried_has_each_row_and_counts_its_tests(
 
 
 TEMPLATES = sorted((ROOT / "src" / "whorl" / "templates" / "native").glob("*.yaml"))
-ORKA = sorted((ROOT / "examples" / "orka").glob("*.yml"))
 SCORING = [*WORKFLOWS, *((one.name, one.read_text()) for one in TEMPLATES)]
 SCORING = [(name, text) for name, text in SCORING if re.search(r"\bscore: \{", text)]
-SCALE = re.compile(r"from 0(\.0)?( \(.*?\))? to 1")
-
-
-@pytest.mark.parametrize(("name", "text"), SCORING, ids=[name for name, _ in SCORING])
-def test_whoever_is_asked_for_a_score_is_told_the_scale(name: str, text: str) -> None:
-    """A model that is told no scale answers 8 or 85, which no goal below 1 can use."""
-    workflow = read_workflow(text, name).workflow
-    loops = [node for _, node in walk(workflow.body) if isinstance(node, Loop)]
-    scored = [
-        loop for loop in loops if any(isinstance(c, Score) for c in conditions_in(loop.until))
-    ]
-    for loop in scored:
-        asks = [node for _, node in walk(loop.body) if isinstance(node, Task)]
-        assert any(SCALE.search(repr(node.inputs)) for node in asks), name
-    assert scored
-
-
-def test_agents_that_rate_are_told_the_scale() -> None:
-    rating = [path for path in ORKA if "score_extraction_pattern" in path.read_text()]
-
-    assert len(rating) == 4
-    assert [path.name for path in rating if not SCALE.search(path.read_text())] == []

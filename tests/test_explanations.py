@@ -10,15 +10,9 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
 from whorl.explanations import codes, explain
-from whorl.interpreter.events import Event
-from whorl.providers.registry import Providers
-from whorl.providers.settings.sections import settings_from
-from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.runtimes.start_options import Start
-from whorl.services.files.preflight import refusal, unknown_names
 from whorl.services.project import Project
 from whorl.services.replay import rehearse
-from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,26 +64,3 @@ def test_an_example_of_a_failure_fails(code: str) -> None:
     told = rehearse(workflow, Start(input=given))
 
     assert told["error"]["code"] == code  # type: ignore[index,call-overload]
-
-
-def test_the_example_of_a_rejection_fails_when_it_is_rejected() -> None:
-    runtime = SimulatedRuntime(ProviderWorkers(Providers(settings_from({}, {}))))
-    run = runtime.start(workflow_of("R108"), {})
-    assert runtime.resume(run) == "waiting"
-    no = Event("gate.decided", "publish", EPOCH, {"approved": False, "feedback": "", "by": "me"})
-
-    assert runtime.resume(run, (no,)) == "failed"
-
-
-@pytest.mark.parametrize("code", ["P110", "P114"])
-def test_the_example_of_an_unknown_name_has_one(code: str) -> None:
-    providers = Providers(settings_from({"tasks": {"check_style": "python:a:b"}}, {}))
-
-    assert code in [found.code for found in unknown_names(workflow_of(code), providers)]
-
-
-def test_the_example_of_a_forbidden_command_is_refused() -> None:
-    found = refusal(workflow_of("R110"), settings_from({}, {}))
-
-    assert found is not None
-    assert found["code"] == "R110"
