@@ -6,16 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from campaign import amount
 from whorl import ir
-from whorl.dialects import read_workflow
-from whorl.dialects.native.writing import emit_yaml, is_same_workflow, write_native
+from whorl.dialects.native.writing import write_native
 from whorl.errors import InternalError
-from whorl.source import plain
-from whorl.source.yaml import read_yaml
 
 ASK: Any = {"kind": "ask", "inputs": ir.Fields((("prompt", ir.Constant("Write.")),))}
 BODY = ir.Block((ir.Task(name="write", **ASK),))
@@ -136,37 +130,6 @@ def test_a_file_says_all_of_a_workflow(name: str) -> None:
     _text(_workflow(ir.Compute(name="a", value=ir.Constant(1)), **WORKFLOWS[name]))
 
 
-def test_every_attribute_of_the_ir_is_said_by_one_of_these() -> None:
-    """A new attribute needs a case, so that it cannot be forgotten."""
-    said: set[tuple[str, str]] = set()
-
-    def look(item: Any) -> None:
-        if isinstance(item, tuple):
-            for one in item:
-                look(one)
-        if not hasattr(item, "__dataclass_fields__"):
-            return
-        for one in fields(item):
-            value = getattr(item, one.name)
-            if one.default is MISSING or value != one.default:
-                said.add(_attribute(type(item), one.name))
-            look(value)
-
-    read = read_workflow(EVERYTHING, "everything.yaml").workflow
-    for item in (*NODES.values(), read, CALLING, *(_workflow(**one) for one in WORKFLOWS.values())):
-        look(item)
-    from whorl.ir import codec
-
-    known = {_attribute(cls, one.name) for cls in codec._CLASSES.values() for one in fields(cls)}
-
-    assert known - said == {("Workflow", "format")}
-
-
-def _attribute(cls: type, name: str) -> tuple[str, str]:
-    is_shared = issubclass(cls, NodeFields) and name in {one.name for one in fields(NodeFields)}
-    return "NodeFields" if is_shared else cls.__name__, name
-
-
 EVERYTHING = """\
 whorl: 1
 inputs: {t: {type: string?, description: d}}
@@ -208,70 +171,8 @@ CALLING = _workflow(
 )
 
 
-def test_called_workflows_stand_in_the_file() -> None:
-    text = _text(CALLING)
-
-    assert '    with:\n      y: {expr: "1"}\n    unnamed: true\n' in text
-    assert text.count("words:") == 1
-
-
-def test_plain_files_stay_plain() -> None:
-    read = read_workflow("whorl: 1\nname: w\nsteps: {a: {ask: Hi}, b: {run: ls}}\n", "w.yaml")
-
-    text = _text(read.workflow)
-
-    assert text == "whorl: 1\nname: w\nsteps:\n  a: {ask: Hi}\n  b: {run: ls}\n"
-
-
-def test_numbers_and_truth_values_are_told_apart() -> None:
-    one, true = (_workflow(ir.Compute(name="a", value=ir.Constant(v))) for v in (1, True))
-
-    assert one == true
-    assert not is_same_workflow(one, true)
-
-
 def test_what_would_be_read_otherwise_is_never_written() -> None:
     broken = _workflow(ir.Break(name="a", loop="none"))
 
     with pytest.raises(InternalError, match="what was written is wrong"):
         write_native(broken)
-
-
-TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=30)
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9), TEXTS
-)
-KEYS = st.text(st.sampled_from("abc on1:#{}[]-?.é"), min_size=1, max_size=8)
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@pytest.mark.slow
-@pytest.mark.campaign
-@settings(max_examples=amount(100, 800), deadline=None)
-@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
-def test_whatever_is_emitted_is_read_as_it_was(value: dict[str, object]) -> None:
-    assert plain(read_yaml(emit_yaml(value), "a.yaml").root) == _plain(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        ({"on": "review", "1": "one", "no": "yes"}, 'on: review\n"1": one\n"no": "yes"\n'),
-        ({"a": {"b": 1, "c": [2, "x"]}}, "a: {b: 1, c: [2, x]}\n"),
-        ({"a": "{{ b }}", "c": "d: e"}, 'a: "{{ b }}"\nc: "d: e"\n'),
-        ({"ask": "Write.\nThen stop.\n"}, "ask: |\n  Write.\n  Then stop.\n"),
-    ],
-)
-def test_values_are_written_as_people_write_them(value: dict[str, object], written: str) -> None:
-    assert emit_yaml(value) == written
-
-
-def _plain(value: object) -> object:
-    """What a reader gives: line ends are those of YAML."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list) else value

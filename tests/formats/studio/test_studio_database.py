@@ -66,22 +66,6 @@ def database(path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_workflows_are_files_that_name_each_other(tmp_path: Path) -> None:
-    taken = take_over(database(tmp_path / "data.db"))
-
-    assert [*taken.files] == ["polish-a-text.json", "caller.json", "polish-a-text-id-4.json"]
-    caller = json.loads(taken.files["caller.json"])
-    assert caller["name"] == "Caller"
-    assert caller["nodes"][1]["data"]["workflowId"] == "polish-a-text.json"
-    assert json.loads(taken.files["polish-a-text.json"])["description"] == "Three rounds"
-    assert taken.notes == (
-        "'Caller' calls 'Old', which is archived",
-        "'Broken' is not imported: its graph cannot be read: '{' of line 1 is not closed",
-        "the cron trigger of 'Polish a text' is not imported",
-    )
-    assert "old.json" in take_over(tmp_path / "data.db", archived=True).files
-
-
 def test_passwords_in_nodes_are_left_out_and_named(tmp_path: Path) -> None:
     mail = {"smtpHost": "h", "smtpPass": SECRET, "password": SECRET, "keywords": "tea"}
     call = {

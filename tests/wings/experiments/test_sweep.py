@@ -19,7 +19,7 @@ from whorl.wings.experiments.what_if.loop_facts import (
     atoms_in,
     facts_of,
 )
-from whorl.wings.experiments.what_if.sweep import default_rules, frontier_of, sweep_of
+from whorl.wings.experiments.what_if.sweep import default_rules, sweep_of
 
 if TYPE_CHECKING:
     from whorl.ir import Loop
@@ -157,7 +157,7 @@ def test_the_words_on_iterating_say_what_they_are_about() -> None:
     )
 
 
-def test_what_later_iterations_spoil_is_told() -> None:
+def test_what_later_iterations_spoil_is_told_and_ones_own_rule_is_drawn() -> None:
     """The grade grows for eight iterations; then two are worse than any."""
     loop = made_loop()
     subjects = made_subjects(loop, 40, "spoiled", noise=False)
