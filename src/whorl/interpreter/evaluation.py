@@ -143,31 +143,24 @@ def values_over(node: Compute, scope: FrameScope) -> Generator[None, None, list[
     return values
 
 
+# What each operation changes: its type, what it begins with, and its words.
+_CHANGED: dict[str, tuple[Any, Any, str]] = {
+    "append": (list, [], f"an array of fewer than {ITEMS_MAX} items"),
+    "join": (str, "", "a text"),
+    "add": (int | float, 0, "a number"),
+}
+
+
 def changed(operation: str, name: str, before: Json, value: Json) -> Json:
-    match operation:
-        case "append":
-            items = [] if before is None else before
-            if not isinstance(items, list) or len(items) >= ITEMS_MAX:
-                raise EvaluationError(
-                    f"variable {name!r} cannot be appended to: it is not an array, "
-                    f"or has {ITEMS_MAX} items already"
-                )
-            return [*items, value]
-        case "join":
-            text = "" if before is None else before
-            if not isinstance(text, str):
-                raise EvaluationError(f"variable {name!r} cannot be appended to: it is not a text")
-            return text + to_text(value)
-        case "add":
-            number = 0 if before is None else before
-            if not _is_number(number) or not _is_number(value):
-                raise EvaluationError(f"variable {name!r} cannot be added to: both must be numbers")
-            return number + value  # type: ignore[operator]
-    return value
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if operation == "set":
+        return value
+    kind, empty, words = _CHANGED[operation]
+    old: Any = empty if before is None else before
+    more: Any = to_text(value) if operation == "join" else [value] if kind is list else value
+    is_other = any(isinstance(x, bool) or not isinstance(x, kind) for x in (old, more))
+    if is_other or (kind is list and len(old) >= ITEMS_MAX):
+        raise EvaluationError(f"variable {name!r} cannot be added to: {words} is needed")
+    return old + more  # type: ignore[no-any-return]
 
 
 def seconds_of(value: Json) -> float:
