@@ -94,14 +94,14 @@ def test_costs_are_added_up_since_a_time(whorl: Whorl, mixed: Path) -> None:
     text = whorl("runs", "cost", "--by", "model").out
     assert " in 2 runs since " in text.splitlines()[0]
     assert text.splitlines()[1].split()[:5] == ["MODEL", "MODEL", "CALLS", "OTHER", "CALLS"]
-    assert "18 calls" in text
+    assert "14 model calls, 4 other calls" in text
 
 
 def test_model_calls_are_told_from_others(whorl: Whorl, mixed: Path) -> None:
-    assert "  7 calls, " in whorl("run", "polish.yaml", "x").err
-    assert "  11 calls, " in whorl("run", "mixed.yaml").err
+    assert "  7 model calls, " in whorl("run", "polish.yaml", "x").err
+    assert "  7 model calls, 4 other calls, " in whorl("run", "mixed.yaml").err
     (mixed / "only.yaml").write_text('whorl: 1\nsteps: {a: {run: ["true"]}}\n')
-    assert "  1 call  " in whorl("run", "only.yaml").err
+    assert "  1 call without a model  " in whorl("run", "only.yaml").err
 
 
 def prices(whorl: Whorl, run: str) -> dict[str, float]:

@@ -228,12 +228,24 @@ def usage_words(usage: dict[str, Any]) -> str:
     reserved = usage.get("reserved_usd")
     held = f"{formatting.dollars(reserved)} reserved for " if reserved else ""
     parts = (
-        plural(usage["calls"], "call"),
+        calls_made(usage),
         f"{formatting.count(tokens)} tok" if tokens else "",
         cost_words(usage),
         f"{held}{plural(usage['in_doubt'], 'call')} in doubt" if usage["in_doubt"] else "",
     )
     return ", ".join(part for part in parts if part)
+
+
+def calls_made(usage: dict[str, Any]) -> str:
+    """How many calls there were: of models, and of commands, functions and services."""
+    calls, of_models = int(usage["calls"]), usage.get("model_calls")
+    if of_models is None:
+        return plural(calls, "call")
+    others = calls - int(of_models)
+    if not of_models:
+        return f"{plural(calls, 'call')} without a model"
+    words = plural(int(of_models), "model call")
+    return f"{words}, {plural(others, 'other call')}" if others else words
 
 
 def loops_lines(run: str, loops: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -244,7 +244,7 @@ def _cost_lines(found: places.Costs) -> list[str]:
     cells = [head, *map(_cost_cells, (*found.lines, total))]
     used = [at for at in range(len(head)) if any(row[at] for row in cells[1:])]
     lines = formatting.table([[row[at] for at in used] for row in cells], right=range(1, len(used)))
-    lines.append(plural(total.calls, "call"))
+    lines.append(summary.calls_made(asdict(total)))
     if found.more:
         lines.append(f"only the {places.RUNS_MAX:,} runs that were changed last are looked into")
     if total.unpriced_calls:
