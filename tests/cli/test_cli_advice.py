@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -80,149 +79,6 @@ def test_a_permission_is_advised_as_a_line_that_can_be_pasted(
     assert advised[1] is None or advised[1][1] != advised[0][1]
     # Nobody listens at the address.
     assert after.code == (0 if file != "call" else 1)
-
-
-def test_code_is_permitted_beside_other_workflows(project: Path, whorl: Whorl) -> None:
-    (project / "flows.py").write_text("import whorl\n")
-    config = project / "whorl.toml"
-    config.write_text('[workflows]\nfolders = ["flows"]\n')
-
-    refused = whorl("validate", "flows:letter")
-    paste(config, refused.err)
-
-    assert tomllib.loads(config.read_text())["workflows"] == {
-        "folders": ["flows"],
-        "python": ["flows:letter"],
-    }
-    assert "permission to import" not in whorl("validate", "flows:letter").err
-
-
-def test_trust_is_advised(project: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "home"))
-    (project / "whorl.toml").write_text('[workflows]\npython = ["flows:letter"]\n')
-    (project / "flows.py").write_text(
-        "import whorl\n\n\n@whorl.workflow\ndef letter(w):\n    return w.value(1)\n"
-    )
-    monkeypatch.delenv("WHORL_TRUST")
-    for words in (("validate", "flows:letter"), ("file", "graph", "flows:letter")):
-        refused = whorl(*words).says("error[W908]", "set WHORL_TRUST=1 in the environment")
-        assert "--trust" not in refused.err, f"{words[0]} has no such option"
-    monkeypatch.setenv("WHORL_TRUST", "1")
-    assert "W908" not in whorl("validate", "flows:letter").err
-
-
-STRICT = """
-whorl: 1
-name: strict
-steps:
-  l:
-    repeat: {until: r.ok, at_most: 2, on_limit: ENDS, steps: {r: {value: {ok: false}}}}
-"""
-
-
-@pytest.mark.parametrize("ends", ["fail", "finish"])
-def test_a_dry_run_advises_nothing_that_needs_a_run(project: Path, whorl: Whorl, ends: str) -> None:
-    (project / "strict.yaml").write_text(STRICT.replace("ENDS", ends))
-
-    tried = whorl("run strict.yaml --dry-run").says("raise `at_most.iterations`")
-    document = whorl("run", "strict.yaml", "--dry-run", "--json").json
-
-    assert "whorl continue" not in tried.err
-    found = [document["error"]] if ends == "fail" else document["warnings"]
-    assert [each["help"] for each in found] == ["raise `at_most.iterations`"]
-
-
-def test_what_goes_on_is_the_run_and_not_its_file(project: Path, whorl: Whorl) -> None:
-    (project / "strict.yaml").write_text(STRICT.replace("ENDS", "finish"))
-    first = whorl("run", "strict.yaml", "--json").json
-
-    for count in (5, 8):
-        found = re.match(r"`whorl (.*?)` continues it;", first["warnings"][-1]["help"])
-        assert found is not None
-        first = whorl(*shlex.split(found[1]), "--json").json
-        assert first["loops"][0]["iterations"] == count
-    longer = whorl("run strict.yaml --max-iterations 3 --json").json
-    assert longer["loops"][0]["iterations"] == 3
-
-
-def advised_command(words: str) -> list[str]:
-    """The command after `next:`, as a shell would take it."""
-    line = next(line for line in words.splitlines() if "next: " in line)
-    return shlex.split(line.partition("next: ")[2], comments=True)
-
-
-@pytest.mark.parametrize("is_before", [True, False])
-def test_advised_commands_have_these_options(project: Path, whorl: Whorl, is_before: bool) -> None:
-    (project / "my config.toml").write_text((project / "whorl.toml").read_text())
-    (project / "whorl.toml").unlink()
-    given = ("--config", "my config.toml", "--store", "kept")
-    words = ("run", "polish.yaml", "bees", "--max-iterations", "1")
-
-    ran = whorl(*given, *words) if is_before else whorl(*words, *given)
-    command = advised_command(ran.err)
-    went_on = whorl(*command[1:]).ends(0)
-
-    assert command[:6] == ["whorl", *given, "continue"]
-    assert "toy model" not in went_on.err
-    assert advised_command(went_on.err)[:6] == ["whorl", *given, "why"]
-    whorl("show", "abcdefg", *given).says("`whorl --config 'my config.toml' --store kept ls`")
-    failed = whorl("run", "failing.yaml", *given)
-    for looked in (whorl("why", "last", *given).err, whorl("show", "--brief", "last", *given).err):
-        assert "whorl --config 'my config.toml' --store kept resume" in looked, looked
-    assert advised_command(failed.err)[:6] == ["whorl", *given, "resume"]
-
-
-BESIDE = """
-whorl: 1
-name: beside
-steps:
-  all:
-    each: "{{ ['p', 'q'] }}"
-    steps:
-      l: {repeat: {until: "false", at_most: 1, steps: {x: {value: "{{ item }}{{ iteration }}"}}}}
-  b: {repeat: {until: "false", at_most: 1, steps: {y: {value: "{{ iteration }}"}}}}
-outputs: {b: "{{ b.y }}"}
-"""
-
-
-def test_the_loop_that_is_continued_is_named(project: Path, whorl: Whorl) -> None:
-    (project / "beside.yaml").write_text(BESIDE)
-    command = advised_command(whorl("run", "beside.yaml").err)
-
-    assert command[3:5] == ["--at", "b"]
-    assert whorl(*command[1:]).out == "4\n"
-
-
-@pytest.mark.parametrize(
-    ("step", "is_of_file"),
-    [
-        ("{value: \"{{ 1 / 'a' }}\"}", True),
-        ("{read: \"absent.{{ 'txt' }}\"}", False),
-        ("{read: \".hidden/{{ 'a.txt' }}\"}", False),
-        ("{ask: Fail}", False),
-    ],
-)
-def test_resume_is_not_advised(project: Path, whorl: Whorl, step: str, is_of_file: bool) -> None:
-    (project / ".hidden").mkdir()
-    (project / ".hidden" / "a.txt").write_text("a")
-    (project / "f.yaml").write_text(f"whorl: 1\nsteps:\n  w: {{ask: Write}}\n  a: {step}\n")
-    ran = whorl("run f.yaml").ends(1)
-
-    assert advised_command(ran.err)[1] == ("show" if is_of_file else "resume"), ran.err
-
-
-def test_validate_lists_every_permission_that_is_missing(project: Path, whorl: Whorl) -> None:
-    steps = ("run: [touch, a]", "run: [ls]", "run: [touch, b]", "write: out/a.txt, content: x")
-    lines = [f"  s{number}: {{{step}}}" for number, step in enumerate(steps)]
-    (project / "many.yaml").write_text("\n".join(["whorl: 1", "steps:", *lines, ""]))
-    checked = whorl("validate", "many.yaml").err
-    advised = [match for match in LINE.finditer(checked) if match[1] == "commands"]
-
-    assert checked.count("warning[R110]") == 2
-    assert checked.count("warning[P125]") == 1
-    config = project / "whorl.toml"
-    config.write_text(f"[allow]\n{advised[-1][1]} = {advised[-1][2]}\n")
-    assert "R110" not in whorl("validate", "many.yaml").err
 
 
 BRANCH = """
@@ -360,7 +216,6 @@ def test_an_address_without_numbers_says_where_it_is(whorl: Whorl, project: Path
     assert named == whorl("show", "last/fix/work[1]/edit").out
 
 
-FIRST = "whorl: 1\nsteps:\n  first: {run: [touch, ran.txt]}\n"
 CONFIG = """
 [allow]
 commands = true
@@ -377,53 +232,9 @@ model = "m"
 url = "http://127.0.0.1:9"
 token = "env:MINE"
 """
-STEPS = {
-    "model": '{ask: "hi", model: mine/m}',
-    "known": '{ask: "hi", model: openai/gpt-5}',
-    "judge": "{repeat: {at_most: 2, until: {judge: {question: 'good?', model: mine/m}}, steps: {x: "
-    "{value: 1}}}}",
-    "http": '{http: {url: "http://127.0.0.1:9/x", key: search}}',
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("text", [None, " \n"])
-def test_an_empty_key_is_found_before_the_first_call(
-    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch, step: str, text: str | None
-) -> None:
-    (project / "whorl.toml").write_text(CONFIG)
-    (project / "t.yaml").write_text(f"{FIRST}  second: {STEPS[step]}\n")
-    variable = "OPENAI_API_KEY" if step == "known" else "MINE"
-    monkeypatch.setenv("MINE", "m" if step == "known" else text or "")
-    if text is None:
-        monkeypatch.delenv(variable, raising=False)
-    else:
-        monkeypatch.setenv(variable, text)
-
-    done, validated = whorl("run", "t.yaml"), whorl("validate", "t.yaml")
-
-    assert done.code == 2, done.err
-    for words in (done.err, validated.err):
-        assert "second" in words
-        assert "not set" in words
-    assert not (project / "ran.txt").exists()
 
 
 def test_a_variable_in_the_way_of_shells_is_refused(whorl: Whorl, project: Path) -> None:
     (project / "whorl.toml").write_text(CONFIG.replace('"env:MINE"\nmodel', '"${MINE}"\nmodel'))
 
     whorl("run polish.yaml x").says("error[W901]", "a variable is written 'env:MINE'")
-
-
-def test_what_to_do_about_a_run_is_done_where_it_belongs(
-    whorl: Whorl, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WHORL_HOME", str(tmp_path / "home"))
-    whorl("run gated.yaml")
-    (other := tmp_path / "other").mkdir()
-    (other / "whorl.toml").touch()
-    monkeypatch.chdir(other)
-
-    run = whorl("ls --json").json[0]["run"]
-
-    whorl("why last").says(f"next: cd {project} && whorl runs approve {run}")

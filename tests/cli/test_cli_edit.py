@@ -110,15 +110,6 @@ def tried(whorl: Whorl, *words: str) -> dict[str, Any]:
     return {record["address"]: record for record in shown["records"]}
 
 
-def test_the_body_of_a_loop_runs_once_from_typed_values(whorl: Whorl) -> None:
-    records = tried(whorl, "--at", "polish", "-i", "task=bees", "--value", "polish/hint=a draft")
-
-    assert records["polish[1]/write"]["inputs"]["prompt"] == "Write bees after a draft"
-    assert records["polish[1]/review"]["output"]["score"] == 0.41
-    assert "polish[2]" not in records
-    assert "report" not in records
-
-
 def test_an_iteration_gets_the_values_of_a_run(whorl: Whorl) -> None:
     assert whorl("run", "polish.yaml", "rain").code == 0
     run = whorl("ls", "--json").json[0]["run"]
@@ -132,18 +123,6 @@ def test_an_iteration_gets_the_values_of_a_run(whorl: Whorl) -> None:
     assert (
         whorl("try", "polish.yaml", "--at", "polish", "--values-of", f"{run}/polish[9]").code == 2
     )
-
-
-def test_tries_are_left_out_of_lists_and_costs(whorl: Whorl) -> None:
-    tried(whorl, "--at", "polish", "-i", "task=bees")
-
-    assert whorl("ls", "--json").json == []
-    assert [row["key"][:4] for row in whorl("ls", "--all", "--json").json] == ["try:"]
-    assert whorl("runs", "cost", "--json").json["lines"] == []
-    assert whorl("runs", "cost", "--json", "--by", "step").json["lines"] == []
-    assert whorl("runs", "cost", "--all", "--json").json["total"]["calls"] == 2
-    [listed] = whorl("ls", "--all", "--json").json
-    assert whorl("runs", "cost", listed["run"], "--json").json["total"]["calls"] == 2
 
 
 def test_a_pinned_step_is_not_run_until_it_is_stale(whorl: Whorl, project: Path) -> None:
@@ -174,18 +153,6 @@ def test_what_a_try_does_outside_is_asked_about(whorl: Whorl, project: Path) -> 
     assert "did you mean" in whorl("try", "polish.yaml", "--at", "review").err
 
 
-def test_the_result_of_the_tried_step_is_shown(whorl: Whorl, project: Path) -> None:
-    (project / "d.yaml").write_text("whorl: 1\nsteps:\n  my-step: {value: '{{ 1 + 2 }}'}\n")
-    words = ("try", "polish.yaml", "--at", "polish/write", "-i", "task=bees")
-
-    assert whorl(*words).out == "draft one\n"
-    assert whorl(*words, "--json").json["output"] == "draft one"
-    assert whorl("try", "d.yaml", "--at", "my-step").out == "3\n"
-    body = whorl("try", "polish.yaml", "--at", "polish", "-i", "task=bees", "--json").json["output"]
-    assert body["write"] == "draft one"
-    assert body["review"]["score"] == 0.41
-
-
 def test_the_result_of_a_secure_step_stays_hidden(whorl: Whorl, project: Path) -> None:
     text = "whorl: 1\nsteps:\n  a: {ask: Write, secure: true}\n"
     (project / "s.yaml").write_text(text)
@@ -206,50 +173,6 @@ def test_names_that_are_not_there_are_refused(whorl: Whorl) -> None:
         whorl(*words, *options).ends(2, message)
 
     assert whorl("ls", "--all", "--json").json == []
-
-
-def test_an_input_that_the_step_reads_is_asked_for(whorl: Whorl) -> None:
-    whorl("try polish.yaml --at polish/write").ends(2, "`-i task=VALUE`")
-    whorl("try polish.yaml --at polish/review --value 'write=A draft.'").ends(0)
-
-
-FOREIGN = """
-version: 1
-metadata: {name: hello}
-nodes:
-  - id: say
-    type: shell
-    data: {nodeType: shell, label: Say, script: "echo hi"}
-edges: []
-"""
-
-
-def test_it_prints_the_file(whorl: Whorl) -> None:
-    done = whorl("file", "convert", "polish.yaml")
-
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("whorl: 1\nname: polish\ninputs: {task: string}\nsteps:\n")
-
-
-def test_what_is_written_runs(whorl: Whorl) -> None:
-    whorl("file convert polish.yaml -o new/polish.yaml").ends(0, "wrote new/polish.yaml")
-    before = whorl("run", "polish.yaml", "a haiku", "--json").json
-    after = whorl("run", "new/polish.yaml", "a haiku", "--json").json
-
-    assert before["outputs"] == after["outputs"]
-    assert before["loops"] == after["loops"]
-
-
-def test_a_file_of_another_dialect_keeps_its_expressions(whorl: Whorl, project: Path) -> None:
-    (project / "hello.yaml").write_text(FOREIGN)
-
-    done = whorl("file", "convert", "hello.yaml", "-o", "new/hello.yaml")
-    text = (project / "new/hello.yaml").read_text()
-    valid = whorl("validate", "new/hello.yaml")
-
-    assert (done.code, valid.code) == (0, 0)
-    assert text.startswith("whorl: 1\nname: hello\ndialect: shodan\nexpressions: shodan\n")
-    assert "run: echo hi\n" in text
 
 
 def test_no_file_is_overwritten(whorl: Whorl, project: Path) -> None:
@@ -334,12 +257,6 @@ def test_secrets_of_called_workflows_are_not_written(whorl: Whorl, project: Path
 
     assert "GuLQ" not in f"{done}"
     assert "secret input 'key' of the workflow 'inner.yaml' is not written" in done.err
-
-
-def test_a_wrong_file(whorl: Whorl, project: Path) -> None:
-    (project / "wrong.yaml").write_text("whorl: 1\nsteps: {a: {aks: x}}\n")
-
-    whorl("file convert wrong.yaml").ends(2, "W004")
 
 
 def test_an_unreadable_result_is_our_fault(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:

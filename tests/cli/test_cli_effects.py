@@ -33,7 +33,6 @@ lint = "python:my_checks:lint"
 [allow]
 commands = true
 """
-OWN = '[providers.own]\nbase_url = "http://localhost:1234/v1"\n'
 STRANGER: dict[str, Any] = {
     "nodes": [
         {"id": "i", "type": "input", "data": {"name": "text"}},
@@ -65,26 +64,6 @@ def test_validate_names_what_a_file_would_run_and_call(project: Path, whorl: Who
     assert "; calls api.openai.com, api.example.com, an address that is computed" in done.out
 
 
-def test_what_a_file_reads_is_named_before_it_is_sent(project: Path, whorl: Whorl) -> None:
-    (project / "prompt.md").write_text("Hello")
-    (project / "notes.txt").write_text("Notes")
-    (project / "flow.yaml").write_text("""
-whorl: 1
-name: flow
-inputs: {name: {type: string, default: notes.txt}}
-steps:
-  ask: {ask: {file: prompt.md}, files: [notes.txt]}
-  any: {read: "{{ name }}"}
-""")
-    words = "reads prompt.md, notes.txt, files whose names are computed"
-
-    assert f"  {words}" in whorl("validate", "flow.yaml").out
-    assert words in whorl("run", "flow.yaml").err
-    trusted = whorl("project", "trust", "--yes")
-    assert "its workflows read files whose names are computed, notes.txt, prompt.md" in trusted.out
-    assert "prompt.md" in whorl("project", "trust", "--json").json["reads"]
-
-
 def test_a_stranger_rewrites_nothing(project: Path, whorl: Whorl) -> None:
     """A file from elsewhere, run in a folder without a configuration."""
     (project / "whorl.toml").unlink()
@@ -100,26 +79,6 @@ def test_a_stranger_rewrites_nothing(project: Path, whorl: Whorl) -> None:
     assert "warning[P125]" in checked.err
     assert (project / "Makefile").read_text() == "all: mine"
     assert not (project / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("files", "code"),
-    [
-        ('{write = ["Makefile", "out/**"]}', 0),
-        ('{write = ["Makefile"]}', 1),
-        ('{write = ["out/**"]}', 1),
-        ('{read = ["**"]}', 1),
-    ],
-)
-def test_what_is_named_may_be_written(project: Path, whorl: Whorl, files: str, code: int) -> None:
-    (project / "whorl.toml").write_text(f"[allow]\nfiles = {files}\n")
-    (project / "stranger.json").write_text(json.dumps(STRANGER))
-
-    done = whorl("run stranger.json x").ends(code)
-
-    assert (project / "out" / "x.md").exists() is (code == 0)
-    if code == 0:
-        assert "writes Makefile, a path that is computed" in done.err
 
 
 def test_a_command_finds_the_workspace_of_its_run(project: Path, whorl: Whorl) -> None:
@@ -217,11 +176,3 @@ def test_what_is_not_there_is_told_before_a_model_is_asked(
     whorl("run late.yaml").ends(2, told)
     whorl("validate late.yaml").says(told)
     assert whorl("ls --json").json == []
-
-
-def test_a_file_that_is_given_and_is_not_there_is_told(project: Path, whorl: Whorl) -> None:
-    (project / "read.yaml").write_text(
-        "whorl: 1\ninputs: {f: file}\nsteps: {q: {ask: Hi}, r: {read: '{{ f }}'}}\n"
-    )
-
-    whorl("run read.yaml -i f=none.txt").ends(2, "error[R111]: input 'f': file 'none.txt' does not")

@@ -67,18 +67,6 @@ def test_runs_are_listed_by_what_is_asked(whorl: Whorl, mixed: Path) -> None:
     assert ids(whorl, "--since", tomorrow) == []
 
 
-def test_of_the_loops_of_a_list_none_speaks_for_the_others(whorl: Whorl, project: Path) -> None:
-    (project / "two.yaml").write_text(
-        "whorl: 1\nsteps: {all: {each: [1, 2, 3], steps: {l: "
-        '{repeat: {until: "item > 1", at_most: 2, steps: {a: {value: 1}}}}}}}\n'
-    )
-    whorl("run", "two.yaml")
-    row = whorl("ls").out.splitlines()[1]
-
-    assert "3 loops" in row
-    assert "2 met, 1 limit" in row
-
-
 def test_costs_are_added_up_since_a_time(whorl: Whorl, mixed: Path) -> None:
     whorl("run", "polish.yaml", "x")
     whorl("run", "mixed.yaml")
@@ -149,55 +137,6 @@ def test_one_cost_everywhere(whorl: Whorl, mixed: Path, steps: list[tuple[str, .
             assert loop["usage"]["calls"] == at["calls"], loop["path"]
 
 
-def test_nothing_that_cost_is_shown_as_nothing(whorl: Whorl, mixed: Path) -> None:
-    with (mixed / "whorl.toml").open("a") as config:
-        config.write("[prices.tiny]\ninput = 0.001\noutput = 0.001\n")
-    (mixed / "tiny.yaml").write_text('whorl: 1\nsteps: {a: {ask: "Write", model: tiny}}\n')
-    said = whorl("run", "tiny.yaml").err
-    shown = [
-        whorl(*words).out
-        for words in (("show",), ("ls",), ("runs", "cost"), ("runs", "cost", "--by", "day"))
-    ]
-
-    for text in (said, *shown):
-        assert "$0.00 " not in text
-        assert "$0.00\n" not in text
-        assert "<$0.000001" in text
-
-
-def test_a_limit_that_a_loop_has_passed_is_warned_of_no_longer(whorl: Whorl) -> None:
-    def warned() -> list[str]:
-        return [each["message"] for each in whorl("show", "--json").json["warnings"]]
-
-    whorl("run", "polish.yaml", "x", "--max-iterations", "1")
-    assert ["limit of 1" in message for message in warned()] == [True]
-    whorl("continue", "last", "-n", "1")
-    assert ["limit of 2" in message for message in warned()] == [True]
-    whorl("accept", "last", "-n", "1")
-    assert warned() == []
-
-
-def test_scripted_replies_are_told_where_no_model_is_asked(whorl: Whorl, project: Path) -> None:
-    with (project / "whorl.toml").open("a") as config:
-        config.write('[providers.real]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n')
-        config.write('model = "m"\napi_key = "none"\n')
-    steps = 'a: {ask: "Write"}, b: {ask: "Write", model: real/m, retry: 0}'
-    (project / "both.yaml").write_text(f"whorl: 1\nsteps: {{{steps}}}\n")
-
-    assert "the replies are scripted" in whorl("run", "gated.yaml").err
-    assert "scripted" not in whorl("run", "both.yaml").err
-
-
-def test_runs_are_labelled_and_listed_by_labels(whorl: Whorl) -> None:
-    red = whorl("run", "polish.yaml", "a", "--label", "team=red", "--label", "n=1", "--json").json
-    whorl("run", "polish.yaml", "b", "--label", "team=blue", "--json")
-
-    assert ids(whorl, "--label", "team=red") == [red["run"]]
-    assert ids(whorl, "--label", "team=red", "--label", "n=2") == []
-    (row,) = whorl("ls", "--label", "n=1", "--json").json
-    assert row["labels"] == {"n": "1", "team": "red"}
-
-
 MANY = """
 whorl: 1
 name: many
@@ -213,21 +152,6 @@ steps:
           steps:
             write: {ask: "Write {{ item }} {{ iteration }}", max_tokens: 10}
 outputs: {count: "{{ all | map(attribute='polish') | select | list | length }}"}
-"""
-FIVE = """
-whorl: 1
-steps:
-  polish:
-    repeat:
-      until: iteration == 6
-      at_most: 5
-      steps:
-        inner:
-          repeat:
-            until: iteration == 2
-            at_most: 2
-            steps:
-              write: {ask: "Write {{ iteration }}", max_tokens: 10}
 """
 PRICED = """
 [defaults]
@@ -275,40 +199,6 @@ def test_the_advice_is_followed_until_all_is_done(whorl: Whorl, many: str) -> No
     assert result["usage"]["cost_usd"] == pytest.approx(free["cost_usd"])
 
 
-def test_a_warning_is_what_happened_its_facts_and_what_to_do(whorl: Whorl, many: str) -> None:
-    done = whorl(f"run {many} --budget 0.001 --json").ends(5).json
-    run, warning = done["run"], done["warnings"][-1]
-
-    assert (done["status"], done["paused_by"]) == ("paused", "budget")
-    assert warning["message"] == "the cost budget of the run does not allow 'write'"
-    assert warning["facts"]["limit"] == "cost_usd"
-    assert warning["help"].startswith(f"give it more: `whorl resume {run} --budget +")
-    whorl("why", run).prints(f"{warning['message']}; {warning['help']}")
-    # Each command names the other where it does not apply.
-    whorl(f"continue {run} --budget +1").ends(2, f"`whorl resume {run} --budget +1`")
-    ended = whorl(f"run {many} --max-iterations 1 --json").json["run"]
-    whorl(f"resume {ended} --budget +1").ends(2, "the run has ended already: succeeded")
-
-
-def test_begun_iterations_are_told(whorl: Whorl, project: Path, many: str) -> None:
-    (project / "five.yaml").write_text(FIVE)
-    paused = whorl("run", "five.yaml", "--budget", "0.001", "--json").json
-    run = paused["run"]
-
-    def told() -> set[int]:
-        document = whorl("show", run, "--json").json
-        lines = whorl("ls").out, whorl("show", run).out, whorl("show", "--brief", run).out
-        numbers = [re.search(r"(\d)/5", text) for text in lines]
-        outer = [loop["iterations"] for loop in document["loops"] if loop["path"] == "polish"]
-        rows = whorl("ls", "--json").json[0], whorl("show", "--brief", run, "--json").json
-        return {*outer, *(row["iteration"] for row in rows), *(int(n[1]) for n in numbers if n)}
-
-    assert {loop["iterations"] for loop in paused["loops"]} == {1}
-    assert told() == {1}
-    assert whorl("resume", run, "--budget", "+0.05").code in (0, 5)
-    assert len(told()) == 1
-
-
 def test_one_of_several_loops_is_named(whorl: Whorl, many: str) -> None:
     run = whorl("run", many, "--json").json["run"]
 
@@ -333,25 +223,6 @@ def test_more_money_continues_all_loops_that_lack_it(whorl: Whorl, many: str) ->
     assert [loop["iterations"] for loop in done.json["loops"]] == [3, 3, 3]
 
 
-def test_one_command_raises_all_that_is_short(whorl: Whorl, project: Path, many: str) -> None:
-    limited = FIVE.replace("steps:", "budget: {calls: 2, cost: 0.02}\nsteps:", 1)
-    (project / "five.yaml").write_text(limited)
-    ended = whorl("run", "five.yaml")
-    run = whorl("ls", "--json").json[0]["run"]
-    advice = next(line for line in ended.err.split("\n") if "next: " in line).partition("next: ")[2]
-
-    whorl(*shlex.split(advice)[1:]).says("polish")
-
-    assert "--budget +" in advice
-    assert "--calls +" in advice
-    assert whorl("show", run, "--json").json["usage"]["calls"] > 2
-
-
-def test_a_run_that_its_time_ended_is_not_to_be_resumed(whorl: Whorl, project: Path) -> None:
-    (project / "slow.yaml").write_text("whorl: 1\nbudget: {time: 1s}\nsteps: {a: {wait: 20s}}\n")
-    whorl("run slow.yaml").says("the run reached its time limit", "next: whorl show")
-
-
 def test_validating_says_what_a_budget_cannot_hold(whorl: Whorl, project: Path, many: str) -> None:
     (project / "many.yaml").write_text(
         MANY.replace("steps:", "budget: 1\nmodel: far/nope\nsteps:", 1)
@@ -364,17 +235,3 @@ def test_validating_says_what_a_budget_cannot_hold(whorl: Whorl, project: Path, 
     words = "of a price that is not known, so the budget of $1.00 cannot hold them"
     assert words in valid.out
     assert "bounded by" not in valid.out
-
-
-def test_a_misspelt_name_of_a_loop_is_recognised(whorl: Whorl, project: Path, many: str) -> None:
-    for wrong, right in {"iteraton": "iteration", "histry": "history"}.items():
-        text = MANY.replace("Write {{ item }}", f"Write {{{{ {wrong} }}}}")
-        (project / many).write_text(text)
-        whorl("validate", many).says(f"did you mean {right!r}?")
-
-
-def test_a_proposed_amount_is_enough(whorl: Whorl) -> None:
-    done = whorl("run failing.yaml --budget 0.003")
-
-    assert advised(done)[0] == "resume"
-    assert whorl(*advised(done), "--json").json["status"] == "failed"

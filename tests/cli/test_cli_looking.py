@@ -2,58 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-
-from retelling import retold
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from command_line import Whorl
 
-    from whorl.interpreter.events import Event
-    from whorl.language import Json
-
 
 @pytest.fixture
 def run(whorl: Whorl) -> str:
     """A run that ended well."""
     return str(whorl("run polish.yaml 'a haiku' --json").json["run"])
-
-
-def test_ls(whorl: Whorl) -> None:
-    assert whorl("ls").ends(0, "no runs yet").out == ""
-    assert whorl("ls --json").json == []
-    run = whorl("run polish.yaml 'a haiku' --json").json["run"]
-    row = whorl("ls --json").json[0]
-    names = ("run", "workflow", "parent", "key", "mark")
-    assert [row[name] for name in names] == [run, "polish", None, None, None]
-    whorl("run gated.yaml")
-
-    lines = whorl("ls").out.splitlines()
-
-    assert lines[0].split() == ["STATUS", "WORKFLOW", "RUN", "LOOP", "SCORE", "COST", "EXIT", "AGE"]
-    assert lines[2].startswith("✓ succeeded  ")
-    for at, words in ((1, ["waiting", "gated"]), (2, [run, "polish 3/5", "0.90", "condition_met"])):
-        assert [word for word in words if word not in lines[at]] == []
-    for chosen in ("--status waiting", "--limit 1", "--workflow polish"):
-        assert len(whorl(f"ls {chosen} --json").json) == 1
-
-
-def test_status(whorl: Whorl, run: str) -> None:
-    whorl("show", "--brief", run).prints(
-        f"run {run} of polish: succeeded after 3 iterations, $",
-        "polish: 3/5  0.90",
-        "condition_met (expression)",
-    )
-    document = whorl("show", "--brief", run, "--json").json
-    assert (document["iteration"], document["waiting_for"]) == (3, [])
-    whorl("run gated.yaml")
-    whorl("show", "--brief").prints("waits for:  check asks: Publish it?")
-    assert whorl("show --brief --json").json["waiting_for"][0]["show"] == "draft one"
 
 
 def test_show(whorl: Whorl, run: str) -> None:
@@ -129,56 +91,6 @@ def test_why_tells_why_an_iteration_was_returned(
     whorl("show last").prints("★ is the best one")
 
 
-def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
-    (project / "cut.yaml").write_text('whorl: 1\nsteps: {a: {ask: "Cut", max_tokens: 5}}\n')
-    with (project / "whorl.toml").open("a") as config:
-        config.write('[[providers.canned.replies]]\nmatch = "Cut"\n')
-        config.write('replies = [{text = "half of it", finish = "length"}]\n')
-
-    done = whorl("run cut.yaml --json")
-
-    assert [one["code"] for one in done.json["warnings"]] == ["P118"]
-    whorl("why last").prints("warning[P118] (a): an answer was cut")
-    assert whorl("why last --json").json["warnings"] == done.json["warnings"]
-    whorl("run cut.yaml").says("warning: an answer was cut at max_tokens, which is 5")
-
-
-NEVER = """
-whorl: 1
-steps:
-  work:
-    repeat:
-      at_most: 2
-      on_failure: continue
-      steps: {a: {ask: "Cut", max_tokens: 5}, b: {value: "{{ 1 / 0 }}"}}
-"""
-
-
-def test_codes_that_an_earlier_version_has_stored_are_shown(whorl: Whorl, project: Path) -> None:
-    (project / "never.yaml").write_text(NEVER)
-    with (project / "whorl.toml").open("a") as config:
-        config.write('[[providers.canned.replies]]\nmatch = "Cut"\nexhaust = "repeat"\n')
-        config.write('replies = [{text = "half of it", finish = "length"}]\n')
-    whorl("run never.yaml").ends(1, "error[R100]")
-
-    def earlier(event: Event) -> dict[str, Json]:
-        error: Any = event.body.get("error")
-        if event.kind == "run.finished":
-            return {"error": error | {"code": "R112", "cause": {"code": "P117", "message": "no"}}}
-        return {"code": "R120"} if event.kind == "warning" else {}
-
-    run = retold(project, earlier)
-
-    whorl(f"why {run}").prints("warning[R120]", "R112")
-    whorl(f"show {run}").prints("R112")
-    assert whorl(f"show {run} --json").json["error"]["cause"]["code"] == "P117"
-    assert whorl("ls --json").json[0]["run"] == run
-    assert [whorl(f"help {code}").out for code in ("R112", "R904")] == [
-        "R112 is R100 now\n",
-        "R904 is W902 or W905 now\n",
-    ]
-
-
 def test_why_of_a_failure_a_limit_and_of_what_nothing_judged(whorl: Whorl, project: Path) -> None:
     whorl("run failing.yaml")
     whorl("why last").prints("error[")
@@ -219,37 +131,6 @@ def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
         '    2  "no"  (not found in the text)\n',
     )
     whorl("why last").prints("not met  judge: NO\n", "".join(reasons))
-
-
-def test_diff(whorl: Whorl, run: str) -> None:
-    changed = "-draft one\n+draft two\n+with two lines"
-    whorl("diff last 1 2").prints("polish 1 -> 2: score 0.41 -> 0.63, $", changed)
-    only = whorl("diff last 1 2 --step write --json").json
-    assert list(only["diff"]) == ["write"]
-    assert only["iterations"][1]["results"]["review"]["score"] == 0.63
-    other = whorl("run polish.yaml 'a haiku' --json").json["run"]
-    told = whorl("diff", run, "1", "2", "--with", other).prints(changed)
-    told.prints(f"polish 1 -> 2 of {other}: score 0.41 -> 0.63, $")
-
-
-def test_watch_of_a_run_that_ended_prints_its_result(whorl: Whorl, run: str) -> None:
-    assert whorl("watch last").ends(0).out == "text:\nthe report\n\ndraft:\ndraft three\n"
-    events = [json.loads(text) for text in whorl("watch last --events").out.splitlines()]
-    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
-    assert events[0]["kind"] == "run.started"
-
-
-def test_nested_loops_are_named_by_their_outer_iteration(whorl: Whorl, project: Path) -> None:
-    inner = '{repeat: {at_most: 2, steps: {w: {ask: "Write it"}}}}'
-    steps = f"{{outer: {{repeat: {{at_most: 3, steps: {{inner: {inner}}}}}}}}}"
-    (project / "nested.yaml").write_text(f"whorl: 1\nname: nested\nsteps: {steps}\n")
-    whorl("run nested.yaml").says("outer[1]/inner  2/2", "outer  3/3")
-
-    whorl("why last").prints("outer[3]/inner stopped after 2 of 2 iterations")
-    for number in (1, 2, 3):
-        whorl("show").prints(f" outer[{number}]/inner  2/2  max_iterations")
-    whorl("diff last 1 2").ends(0)
-    whorl("diff last 1 2 --at outer[2]/inner").ends(0)
 
 
 def test_tables_fit_the_terminal(whorl: Whorl, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,20 +231,6 @@ def check_list(whorl: Whorl, count: int) -> None:
     assert ("score 0.63 < 0.90" in text) == (count == 12)
 
 
-def test_many_loops_are_counted_by_how_they_ended(whorl: Whorl, project: Path) -> None:
-    few = many(whorl, project, 8)
-    assert few.count("/polish: max_iterations after 2 iterations") == 8
-    assert "lists all" not in few
-
-    said = many(whorl, project, 30)
-    counts = "all/polish: 20 met, 10 limit"
-    assert f"\n  {counts}\n" in said
-    assert "    all[1]/polish: max_iterations after 2 iterations, returned iteration 2" in said
-    assert "lists all 30 loops" in said
-    whorl("show", "--brief").prints(counts)
-    check_list(whorl, 30)
-
-
 def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -> None:
     many(whorl, project, 12)
     check_list(whorl, 12)
@@ -384,77 +251,3 @@ def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -
     row = whorl("ls --json").json[0]
     assert row["loop"].startswith("all[")
     assert row["iterations_max"] == 2
-
-
-def test_a_run_that_only_computes_shows_no_time(whorl: Whorl, project: Path) -> None:
-    (project / "sum.yaml").write_text("whorl: 1\nname: sum\nsteps: {a: {value: '{{ 1 + 1 }}'}}\n")
-
-    done = whorl("run sum.yaml").says("succeeded  sum  run ")
-
-    assert "0.0s" not in done.err + whorl("show", "--brief").out + whorl("ls").out
-
-
-def at_limit(event: Event) -> dict[str, Json]:
-    return {"mark": "limit"} if event.kind == "loop.finished" else {}
-
-
-def at_budget(event: Event) -> dict[str, Json]:
-    ended: dict[str, Json] = {"mark": "budget", "exit_reason": "budget"}
-    return ended if event.kind == "loop.finished" else {}
-
-
-def test_a_run_that_ended_at_a_limit_is_marked(whorl: Whorl, project: Path) -> None:
-    """Wherever it is shown, until its loop goes on."""
-    whorl("run polish.yaml x --max-iterations 2")
-    limited = retold(project, at_limit)
-
-    assert whorl("ls").out.splitlines()[1].startswith("! limit  ")
-    whorl("show", "--brief", limited).prints("run retold of polish: ! limit after 2 iterations")
-    whorl("show", limited).prints("! polish  2/2  max_iterations", "polish: ! limit after")
-    assert "✓" not in whorl("resume", limited).ends(0, "! limit  polish  ").err
-
-    budget = retold(project, at_budget, "second")
-    assert [row["mark"] for row in whorl("ls --json").json[:2]] == ["budget", "limit"]
-    assert whorl("show", "--brief", limited, "--json").json["mark"] == "limit"
-    assert whorl("ls").out.splitlines()[1].startswith("! budget  ")
-    assert whorl("ls --status succeeded --json").json[0]["run"] == budget
-    whorl("continue", limited, "--iterations", "1")
-    marks = {row["run"]: row["mark"] for row in whorl("ls --json").json}
-    assert (marks[limited], marks[budget]) == (None, "budget")
-
-
-def outside(event: Event) -> dict[str, Json]:
-    """The second score is given on a scale from 1 to 10."""
-    if event.kind != "iteration.finished" or not event.address.endswith("[2]"):
-        return {}
-    bounds: dict[str, Json] = {"low": 0.0, "high": 1.0}
-    fact: dict[str, Json] = {"by": "score", "met": None, "score": None, "at_least": 0.95}
-    said: dict[str, Json] = {"by": "expression", "met": False, "expression": "review.approved"}
-    facts: Json = [said, fact | bounds | {"outside": 9.0}]
-    return {"score": None, "outside": bounds | {"score": 9.0}, "facts": facts}
-
-
-def close(event: Event) -> dict[str, Json]:
-    """Scores that differ from each other and from what is wanted by very little."""
-    if event.kind != "iteration.finished":
-        return {}
-    scores = {1: 0.9499, 2: 0.94996, 3: 0.95}
-    number = scores[int(str(event.body["number"]))]
-    fact: Json = {"by": "score", "met": number >= 0.95, "score": number, "at_least": 0.95}
-    return {"score": number, "facts": [fact]}
-
-
-def test_scores_outside_their_range_and_close_ones_are_told(whorl: Whorl, project: Path) -> None:
-    whorl("run polish.yaml x")
-    run = retold(project, outside)
-    for line in (f"show {run}", f"why {run}", f"show {run}/polish[2]", f"diff {run} 1 2"):
-        whorl(line).prints("score 9 is outside 0..1")
-    table = whorl("show", run).out
-    assert any(row.split()[:2] == ["2", "9!"] for row in table.splitlines())
-
-    whorl("run polish.yaml x")
-    run = retold(project, close, "close")
-    why = whorl("why", run).prints("score 0.94996 < 0.95", "score 0.95 ≥ 0.95").out
-    assert "0.95 < 0.95" not in why
-    whorl("show", run).prints("+.00006")
-    whorl("diff", run, "1", "2").prints("score 0.9499 -> 0.94996")

@@ -9,22 +9,19 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.cli import watchers
-from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from command_line import Spawn, Whorl
-
-    from whorl.runtimes.journal.journal import Entry, RunId
 
 
 def _iteration(whorl: Whorl) -> int:
@@ -276,32 +273,3 @@ def test_whoever_joins_knows_each_iteration_once(
 
         numbers = [done.number for done in progress.loops["polish"].iterations]
         assert numbers == [1, 2, 3], f"joined after entry {known}"
-
-
-@pytest.mark.parametrize("mode", [(), ("--events",)])
-def test_a_run_is_followed_from_where_its_watcher_stands(
-    whorl: Whorl, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, mode: tuple[str, ...]
-) -> None:
-    row = next(iter(store.runs()))
-    follow, asked = LocalRuntime.follow, []
-
-    async def late(runtime: LocalRuntime, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
-        asked.append(after)
-        async for entry in follow(runtime, run, after):
-            yield entry
-
-    # Its past is read, and before it is followed it goes on.
-    past_of: Any = watchers.past_of
-
-    def early(opened: SqliteStore, run: RunId) -> Any:
-        progress = past_of(opened, run)
-        return progress if mode else replace(progress, last_seq=progress.last_seq - 4)
-
-    monkeypatch.setattr(LocalRuntime, "follow", late)
-    monkeypatch.setattr(watchers, "past_of", early)
-
-    shown = whorl("watch", "last", *mode)
-
-    assert asked == [0 if mode else row.last_seq - 4]
-    if mode:
-        assert len(shown.out.splitlines()) == row.last_seq

@@ -49,15 +49,6 @@ def folder(project: Path) -> Iterator[Path]:
     sys.modules.pop("twice_flow", None)
 
 
-@pytest.mark.usefixtures("folder")
-def test_it_is_drawn_run_and_resumed(whorl: Whorl) -> None:
-    whorl("file graph twice_flow:twice").prints("double")
-    whorl("validate twice_flow:twice").ends(0)
-    ran = whorl("run twice_flow:twice -i number:=4 --json").ends(4)
-    assert ran.json["status"] == "waiting"
-    assert whorl("runs approve last --json").ends(0).json["output"] == 8
-
-
 @pytest.mark.parametrize("is_named", [False, True])
 def test_code_is_not_imported_without_permission(
     folder: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch, is_named: bool

@@ -34,28 +34,6 @@ steps:
       steps:
         tests: {{run: ["{python}", log.py, "{{{{ iteration }}}}"], check: false}}
 """
-FRUIT = """
-whorl: 1
-name: fruit
-steps:
-  all:
-    each: [apple, pear, plum]
-    at_once: 3
-    steps:
-      echo: {use: slowly, with: {fruit: "{{ item }}"}}
-"""
-# The first answers last.
-SLOWLY = """
-import asyncio
-done: dict = {}
-async def slowly(fruit):
-    after = {"apple": "pear", "pear": "plum"}.get(fruit)
-    mine = done.setdefault(fruit, asyncio.Event())
-    if after:
-        await done.setdefault(after, asyncio.Event()).wait()
-    mine.set()
-    return f"a {fruit}"
-"""
 TOOLS = """
 whorl: 1
 name: tools
@@ -67,7 +45,6 @@ def look(word):
     \"\"\"Looks a word up.\"\"\"
     return {"title": "Zip", "text": "first line\\nsecond line"}
 """
-MARKDOWN = "# Title\n\nSome **bold** words\non two lines.\n\n- one\n- two\n"
 
 
 def add_tasks(project: Path, module: str, text: str, name: str) -> None:
@@ -102,46 +79,6 @@ def test_what_commands_printed_is_shown_in_lines_and_compared_by_line(
     assert "\n   F\n" in text
 
 
-def test_texts_are_compared_by_word_and_objects_by_key(whorl: Whorl, project: Path) -> None:
-    long = "A rather long line of prose about {} which nobody would want to see twice, or even once"
-    replies = [f'{{json = {{n = {n}, t = "{long.format(n)}", same = 1}}}}' for n in (1, 2)]
-    reply(project, "Prose", *replies)
-    (project / "prose.yaml").write_text(
-        "whorl: 1\nsteps: {l: {repeat: {at_most: 2, steps: "
-        '{p: {ask: "Prose", returns: {n: integer, t: string, same: integer}}}}}}\n'
-    )
-    assert whorl("run", "prose.yaml").code == 0
-
-    text = whorl("diff", "1", "2").out
-
-    assert "\n~n: 1 → 2\n" in text
-    assert "about [-1-]{+2+} which nobody" in text
-    assert "same" not in text
-    assert whorl("diff", "1", "2", "--json").json["diff"]["p"] in text
-
-
-def test_answers_stand_under_their_own_prompts(whorl: Whorl, project: Path) -> None:
-    add_tasks(project, "slow_tasks", SLOWLY, "slowly")
-    (project / "fruit.yaml").write_text(FRUIT)
-    assert whorl("run", "fruit.yaml").code == 0
-
-    lines = [text.strip() for text in whorl("show", "last/all").out.splitlines()]
-
-    for number, fruit in enumerate(("apple", "pear", "plum"), 1):
-        at = lines.index(f"all[{number}]/echo  use")
-        asked = [text for text in lines[at + 1 : at + 6] if text]
-        assert asked == [
-            "task:",
-            "slowly",
-            f'with: {{"fruit": "{fruit}"}}',
-            "answer:",
-            f"a {fruit}",
-        ]
-    one = whorl("show", "last/all[2]").out
-    assert "a pear" in one
-    assert "plum" not in one
-
-
 def test_the_turns_of_a_tool_are_a_conversation(whorl: Whorl, project: Path) -> None:
     add_tasks(project, "look_tasks", LOOK, "look")
     call = '{calls = [{name = "look", arguments = {word = "zip"}}]}'
@@ -162,19 +99,6 @@ def test_the_turns_of_a_tool_are_a_conversation(whorl: Whorl, project: Path) -> 
     assert "  turns:\n    - role: assistant\n" in turn
 
 
-def test_an_answer_that_does_not_fit_is_shown_with_its_error(whorl: Whorl, project: Path) -> None:
-    reply(project, "Count", '"seven, I think"', '"seven or so"')
-    (project / "count.yaml").write_text(
-        'whorl: 1\nsteps: {c: {ask: "Count", returns: {n: integer}, retry: 0}}\n'
-    )
-    assert whorl("run", "count.yaml").code == 1
-
-    text = whorl("show", "last/c").out
-
-    assert "✗ [P105]" in text
-    assert "  answer:\n    seven" in text
-
-
 def test_deep_and_long_values_are_folded(whorl: Whorl, project: Path) -> None:
     (project / "long.yaml").write_text(
         "whorl: 1\nsteps: {l: {repeat: {at_most: 1, steps: {v: {value: {n: "
@@ -188,15 +112,6 @@ def test_deep_and_long_values_are_folded(whorl: Whorl, project: Path) -> None:
     assert "    … 80 more items\n" in text
     assert '    t: "1"\n    u: one\n' in text
     assert "    - 99\n" in whorl("show", "last/l[1]/v", "--full").out
-
-
-def test_markdown_is_printed_as_it_is(whorl: Whorl, project: Path) -> None:
-    reply(project, "Tell", f"'''{MARKDOWN}'''")
-    steps = 'steps: {a: {ask: "Tell"}, b: {ask: "Tell me"}}'
-    (project / "tell.yaml").write_text(f'whorl: 1\n{steps}\noutputs: {{text: "{{{{ a }}}}"}}\n')
-    assert whorl("run", "tell.yaml").out == MARKDOWN + "\n"
-    shown = "".join(f"    {text}\n" for text in MARKDOWN.rstrip("\n").split("\n"))
-    whorl("show last/a").prints(shown)
 
 
 @pytest.mark.parametrize(

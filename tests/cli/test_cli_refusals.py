@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -142,10 +141,6 @@ def test_an_error_is_a_document_with_json(whorl: Whorl, project: Path) -> None:
     whorl("file graph bad.yaml").says("stepz")
 
 
-def test_events_take_no_word_that_is_not_theirs(whorl: Whorl) -> None:
-    assert whorl("run --events polish.yaml x").ends(0).out.startswith('{"run"')
-
-
 def test_a_project_without_runs_is_no_error(whorl: Whorl) -> None:
     pruned = {"runs": [], "entries": 0, "bytes": 0, "dry_run": False}
     for line, empty in {"ls": [], "project memory ls": [], "project prune": pruned}.items():
@@ -172,50 +167,6 @@ def test_a_file_that_is_no_workflow_is_told_what_it_is(whorl: Whorl, project: Pa
         (project / name).write_text(text)
         for command in ("run", "file graph"):
             whorl(*command.split(), name).ends(2, f"error[W018]: {what}", advice)
-
-
-def test_a_file_that_is_missing_has_its_near_name(whorl: Whorl, project: Path) -> None:
-    (project / "texts").mkdir()
-    (project / "texts" / "tone.md").write_text("calm")
-    (project / "asking.yaml").write_text("whorl: 1\nsteps:\n  a: {ask: {file: texts/tne.md}}\n")
-    whorl("validate asking.yaml").says("did you mean 'texts/tone.md'?")
-    whorl("run polsh.yaml").says("did you mean 'polish.yaml'?")
-
-
-def test_only_formats_that_can_be_empty_are_listed(whorl: Whorl) -> None:
-    known = whorl("new --empty nativ").err.partition("known: ")[2].split(". ")[0].strip()
-
-    for number, name in enumerate(known.split(", ")):
-        whorl("new", "--empty", name, f"e{number}.txt").ends(0)
-
-
-LIMITED = "{l: {repeat: {until: 'false', at_most: 1, steps: {a: {value: 1}}}}}"
-
-
-def test_what_is_in_a_file_decides_the_words(whorl: Whorl, project: Path) -> None:
-    """One thing is told in the singular."""
-    for text, words in (
-        ("whorl: 2\nsteps: {a: {value: 1}}\n", "'whorl' of the workflow must be 1, not 2"),
-        (f"whorl: 1\nsteps: {LIMITED}\n", "its limit of 1 iteration before it was done"),
-    ):
-        (project / "one.yaml").write_text(text)
-        assert "1 iterations" not in whorl("run one.yaml").says(words).err
-
-    assert "Expecting" not in whorl("file edit polish.yaml set report ask:=abc").err
-    (project / "whorl.toml").write_text("[allow\ncommands = true\n")
-    assert "base_url" not in whorl("run commanding.yaml").says("such as [allow]").err
-
-
-def test_types_are_those_of_the_reference(whorl: Whorl, project: Path) -> None:
-    both = ("string", "number?", "integer", "json", "list", "any")
-    inputs, returns = ("secret", "file", "files"), ("[string]", "{enum: [a, b]}", "{a: string}")
-    for kind in (*both, *inputs, *returns):
-        given = f"whorl: 1\ninputs: {{x: {kind}}}\nsteps:\n  a: {{value: 1}}\n"
-        answer = f"whorl: 1\nsteps:\n  a: {{ask: Write, returns: {{x: {kind}}}}}\n"
-        (project / "i.yaml").write_text(given)
-        (project / "r.yaml").write_text(answer)
-        assert (whorl("validate i.yaml").code == 0) == (kind not in returns), kind
-        assert (whorl("validate r.yaml").code == 0) == (kind not in inputs), kind
 
 
 def test_a_key_starts_one_run_of_one_request_and_names_it(whorl: Whorl, project: Path) -> None:
@@ -246,19 +197,6 @@ def test_looking_means_the_newest_run(whorl: Whorl) -> None:
         whorl(line).ends(0)
     # Ids of one day begin alike.
     whorl("show", run[:2]).says("error[W903]")
-
-
-@pytest.mark.parametrize(
-    "line", ["runs approve", "runs reject", "runs pause", "resume", "runs cancel --reason no"]
-)
-def test_a_command_that_changes_a_run_says_which_one_first(whorl: Whorl, line: str) -> None:
-    run = whorl("run gated.yaml --json").json["run"]
-    named = f"run {run} (gated, "
-
-    assert whorl(*shlex.split(line), "last").err.startswith(named)
-    assert named not in whorl("show last --brief").err
-    # Whoever gives the id knows it.
-    assert "(gated, " not in whorl("resume", run).err
 
 
 def test_commands_without_permission_leave_no_run(whorl: Whorl, project: Path) -> None:

@@ -7,22 +7,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import CONFIG, POLISH, Whorl
+from command_line import CONFIG
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-def test_plain_run_prints_only_the_outputs_on_stdout(whorl: Whorl) -> None:
-    done = whorl("run polish.yaml 'a haiku' -v").ends(0, "next: whorl why\n")
-
-    assert done.out == "text:\nthe report\n\ndraft:\ndraft three\n"
-    done.says("polish  1/5  score 0.41", "polish  2/5  score 0.63 (+.22)")
-    done.says("review.approved is false; score 0.63 < 0.95")
-    done.says("polish: condition_met (expression) after 3 iterations, returned iteration 3")
-    # Every step is shown on request.
-    done.says("✓ polish[1]/write  canned/m", "✓ report  canned/m")
-    assert "✓ report  canned/m" not in whorl("run polish.yaml 'a haiku'").err
+    from command_line import Whorl
 
 
 SEVERAL = """
@@ -46,21 +36,6 @@ def test_several_outputs_stand_below_their_names_and_one_alone(whorl: Whorl, pro
         text = SEVERAL.partition("outputs")[0] + f"outputs: {{text: {value}}}\n"
         (project / "one.yaml").write_text(text)
         assert whorl("run one.yaml").out == printed
-
-
-def test_worst_case_and_its_cost_are_shown_before_the_run(whorl: Whorl) -> None:
-    first, said = whorl("run polish.yaml x --budget 3").err.splitlines()[:2]
-    assert "scripted" in said
-    assert "of polish: at most 49 calls, about $1." in first
-    assert first.endswith("; at most $3.00, the budget")
-    cents = whorl("run gated.yaml --budget 0.003").says("at most $0.003, the budget").err
-    assert "$0.00\n" not in cents
-
-    done = whorl("run polish.yaml x --max-iterations 1 --json")
-    assert "at most 13 calls (3 without retries)" in done.err.splitlines()[0]
-    assert done.json["loops"][0]["exit_reason"] == "max_iterations"
-    assert done.json["loops"][0]["iterations"] == 1
-    assert "R102" in [warning["code"] for warning in done.json["warnings"]]
 
 
 def test_json_is_the_result_document(whorl: Whorl, project: Path) -> None:
@@ -123,32 +98,12 @@ def test_an_input_may_hold_as_many_values_as_over_http(whorl: Whorl, project: Pa
     assert "needs quotes" not in refused.err
 
 
-def test_invalid_file_shows_all_diagnostics(whorl: Whorl, project: Path) -> None:
-    text = POLISH.replace("until:", "untill:").replace("at_most", "atmost")
-    (project / "bad.yaml").write_text(text)
-
-    done = whorl("run bad.yaml x --json").ends(2, "bad.yaml:8:", "untill:")
-
-    done.says("did you mean 'until'", "did you mean 'at_most'")
-    assert len(done.json["error"]["diagnostics"]) == 2
-
-
 def test_permission_for_commands(whorl: Whorl, project: Path) -> None:
     for allowed, code in {'["ls"]': 1, '["touch"]': 0, "true": 0}.items():
         (project / "ran.txt").unlink(missing_ok=True)
         (project / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = {allowed}\n")
         whorl("run commanding.yaml").ends(code)
         assert (project / "ran.txt").exists() == (code == 0)
-
-
-def test_missing_provider_is_said_before_the_run(whorl: Whorl, project: Path) -> None:
-    (project / "whorl.toml").write_text("")
-    named = POLISH.replace("inputs:", "model: openai/gpt-5-mini\ninputs:")
-    (project / "polish.yaml").write_text(named)
-
-    whorl("run polish.yaml x").ends(2, "error[P110]", "OPENAI_API_KEY")
-
-    assert not (project / ".whorl").exists()
 
 
 LONG = """
@@ -221,17 +176,6 @@ def test_control_is_not_printed(
     assert done.out.startswith("text:\na␛[2Jb\nc\n")
 
 
-def test_wrong_configuration_is_named(whorl: Whorl, project: Path) -> None:
-    wrong = '[defaults]\nprovider = "canned"\nmodle = "m"\n'
-    for config, message in {
-        "[defaults\n": "at line 1, column",
-        wrong: "whorl.toml: [defaults] has no 'modle'",
-        "[allow]\ncommands = 3\n": "whorl.toml: [allow] commands must be",
-    }.items():
-        (project / "whorl.toml").write_text(config)
-        whorl("run polish.yaml x").ends(2, "error[W901]", message)
-
-
 FILES = """
 whorl: 1
 name: pages
@@ -239,22 +183,6 @@ inputs: {pages: files, names: {type: list, default: []}}
 steps:
   out: {value: "{{ pages + names }}"}
 """
-
-
-def test_files_are_given_one_by_one_or_as_a_list(whorl: Whorl, project: Path) -> None:
-    (project / "pages.yaml").write_text(FILES)
-    for name in ("a.txt", "b.txt"):
-        (project / name).touch()
-    for words, pages in {
-        "-i pages=a.txt": ["a.txt"],
-        "-i pages=a.txt -i pages=b.txt": ["a.txt", "b.txt"],
-        '-i \'pages:=["a.txt", "b.txt"]\'': ["a.txt", "b.txt"],
-        "a.txt": ["a.txt"],
-        "-i pages=a.txt -i names=x": ["a.txt", "x"],
-        "-i pages=a.txt -i names=x -i names=y": ["a.txt", "x", "y"],
-        '-i pages=a.txt -i \'names=["x", "y"]\'': ["a.txt", "x", "y"],
-    }.items():
-        assert whorl(f"run pages.yaml {words} --json").json["outputs"] == {"out": pages}, words
 
 
 def test_the_only_file_that_a_workflow_needs_is_its_text(whorl: Whorl, project: Path) -> None:
@@ -266,25 +194,6 @@ def test_the_only_file_that_a_workflow_needs_is_its_text(whorl: Whorl, project: 
 
     assert alone.json["outputs"] == {"out": "a.txt"}
     whorl("run letter.yaml a.txt").says("takes no text; its inputs: -i pages=..., -i other=...")
-
-
-def test_mistakes_of_a_prompt_and_a_key_are_found_before_a_run(project: Path, whorl: Whorl) -> None:
-    flow = project / "flow.yaml"
-    (project.parent / "secret.md").write_text("secret")
-    flow.write_text("whorl: 1\nsteps: {a: {ask: {file: ../secret.md}}}\n")
-    whorl("validate flow.yaml").ends(2, "is outside of the project")
-
-    (project / "one.md").write_text("All is well,\nbut {{ tsk }} is not.\n")
-    flow.write_text("whorl: 1\ninputs: {task: string}\nsteps: {a: {ask: {file: one.md}}}\n")
-    done = whorl("validate flow.yaml").ends(2, "did you mean 'task'?")
-    done.says("--> one.md:2:8", "but {{ tsk }} is not.")
-
-    url = 'url = "https://api.example.com"'
-    (project / "whorl.toml").write_text(f'[keys.search]\n{url}\ntoken = "env:TOKEN"\n')
-    step = '{http: {url: "https://api.example.com", key: serch}}'
-    flow.write_text(f"whorl: 1\nsteps: {{a: {step}}}\n")
-    refused = whorl("run flow.yaml").ends(2, "uses the key 'serch', which is not known")
-    refused.says("did you mean 'search'?")
 
 
 LOOKING = """
@@ -406,3 +315,82 @@ def test_a_name_inside_of_a_file_counts_where_it_means_one(project: Path, whorl:
     whorl("run x x").ends(2)
     whorl("run twice x").ends(2, "'twice' could be a/x.yaml, b/x.yaml")
     whorl("run a/twice x").ends(0)
+
+
+def _show(whorl: Whorl, run: str = "last") -> str:
+    return whorl(f"show {run}").out
+
+
+def test_a_resume_keeps_models_and_prompts(whorl: Whorl, project: Path) -> None:
+    whorl("run failing.yaml --model other --prompt 'first=Write {{ 1 + 1 }}'").ends(1)
+    config = CONFIG.replace('{status = 400, text = "no such model"}', '"fine"')
+    (project / "whorl.toml").write_text(config)
+    whorl("resume last --trust").ends(0)
+    shown = _show(whorl)
+    assert "  model: other (--model)\n" in shown
+    assert "  prompt of first: Write {{ 1 + 1 }} (--prompt)\n" in shown
+    assert "✓ second  canned/other" in shown
+    assert "Write 2" in whorl("show last/first").out
+
+
+@pytest.mark.parametrize("command", ["run polish.yaml x", "fork last --at polish[1]"])
+def test_steps_that_are_not_there_are_errors_that_name_near_ones(
+    whorl: Whorl, command: str
+) -> None:
+    whorl("run polish.yaml x").ends(0)
+    whorl(f"{command} --model reviw=other").ends(2, "'reviw' does not name one step", "review")
+    whorl(f"{command} --prompt lenght=x").ends(2, "'lenght' does not name one step")
+    whorl(f"{command} --prompt review").ends(2, "--prompt 'review' has no value")
+    whorl(f"{command} --model a --model b").ends(2, "--model is given twice")
+    whorl("run commanding.yaml --model other").ends(2, "no step of 'commanding' asks a model")
+
+
+def test_a_prompt_out_of_a_file_and_a_key(whorl: Whorl, project: Path) -> None:
+    (project / "short.md").write_text("Report in one line: {{ polish.write }}")
+    command = "run polish.yaml x --key k --prompt report=@short.md --json"
+    run = whorl(command).json["run"]
+    assert "Report in one line: draft three" in whorl("show last/report").out
+    assert whorl(command).json["run"] == run
+    other = whorl("run polish.yaml x --key k --model other").ends(2, "the key 'k' belongs to run")
+    other.says("another model or prompt")
+
+
+ONE = "whorl: 1\nname: {name}\nsteps: {{a: {{value: {name}}}}}\noutputs: {{a: '{{{{ a }}}}'}}\n"
+
+
+@pytest.fixture
+def flows(project: Path) -> Path:
+    for file in project.glob("*.yaml"):
+        file.unlink()
+    (project / "flows" / "sub").mkdir(parents=True)
+    (project / "flows" / "one.yaml").write_text(ONE.format(name="first"))
+    (project / "flows" / "notes.yaml").write_text("just: notes\n")
+    (project / "flows" / "one.test.yaml").write_text(
+        "whorl_tests: 1\ntests: {x: {expect: {output: first}}}\n"
+    )
+    (project / "flows" / "sub" / "two.yaml").write_text(ONE.format(name="second"))
+    return project
+
+
+def test_a_folder_means_its_only_workflow(whorl: Whorl, flows: Path) -> None:
+    assert whorl("run flows").ends(0, "flows is flows/one.yaml").out == "first\n"
+    # Those below count where it has none of its own.
+    (flows / "flows" / "sub" / "deep").mkdir()
+    (flows / "flows" / "sub" / "two.yaml").rename(flows / "flows" / "sub" / "deep" / "two.yaml")
+    assert whorl("run flows/sub/").ends(0).out == "second\n"
+    (flows / "flows" / "three.yaml").write_text(ONE.format(name="third"))
+    several = whorl("run flows").ends(2, "'flows' has 2 workflows")
+    several.says("flows/one.yaml", "flows/three.yaml")
+    (flows / "empty").mkdir()
+    whorl("run empty").ends(2, "there is no workflow in the folder 'empty'")
+
+
+def test_a_name_is_found_in_a_configuration_folder_of_mcp_cli(
+    whorl: Whorl, flows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (flows / "whorl.toml").unlink()
+    (flows / "config.yaml").write_text("includes: {workflows: config/workflows}\n")
+    (flows / "config" / "workflows").mkdir(parents=True)
+    (flows / "config" / "workflows" / "mine.yaml").write_text(ONE.format(name="own"))
+    monkeypatch.chdir(flows / "flows")
+    assert whorl("run mine").ends(0).out == "own\n"

@@ -76,20 +76,6 @@ def test_no_command_tells_what_a_secure_step_gives(whorl: Whorl, secure: Path, t
         assert "Traceback" not in said, line
 
 
-def test_a_secure_result_is_given_to_whoever_asks_for_it(whorl: Whorl, secure: Path) -> None:
-    """An author who names it under `outputs` wants it told; being the last step is not enough."""
-    (secure / "named.yaml").write_text(LAST + 'outputs: {said: "{{ a }}"}\n')
-    (secure / "last.yaml").write_text(LAST)
-    (secure / "caller.yaml").write_text(
-        'whorl: 1\nsteps:\n  c: {call: last.yaml}\n  d: {value: "{{ c.a | length }}"}\n'
-    )
-    names = ("named", "last", "caller")
-
-    told = {name: whorl(f"run {name}.yaml --json").json["output"] for name in names}
-
-    assert told == {"named": HIDDEN_TEXT, "last": "***", "caller": len(HIDDEN_TEXT)}
-
-
 def test_a_secure_failure_says_what_kind_it_is(whorl: Whorl, secure: Path) -> None:
     (secure / "w.yaml").write_text(FAILS)
 
@@ -214,25 +200,3 @@ def test_the_name_of_a_model_is_told_unless_it_is_a_secret(whorl: Whorl, project
     assert places_of("HUSH-77", project) == []
     assert "gpt-77" in whorl("runs", "cost", "last", "--by", "model").out
     assert "***" in whorl("runs", "cost", "last", "--by", "model").out
-
-
-def test_the_model_of_a_secure_step_is_not_told(whorl: Whorl, project: Path) -> None:
-    (project / "whorl.toml").write_text(CONFIG)
-    (project / "w.yaml").write_text(
-        "whorl: 1\ninputs: {m: string}\nsteps:\n"
-        '  s: {ask: "Write it", model: "canned/{{ m | upper }}", secure: true}\n'
-        '  t: {ask: "Write it", model: canned/gpt-77, secure: true}\n'
-    )
-    told = "".join(
-        f"{done.out}{done.err}"
-        for done in (
-            whorl("run", "w.yaml", "-v", "-i", "m=hush"),
-            whorl("runs", "cost", "last", "--by", "model"),
-            whorl("show", "last/s"),
-            whorl("show", "last", "--json", "--deep"),
-        )
-    )
-
-    assert "HUSH" not in told
-    assert places_of("canned/HUSH", project) == []
-    assert "gpt-77" in told

@@ -185,20 +185,6 @@ def test_stars_are_no_secret(whorl: Whorl, keyed: Path) -> None:
     whorl("run keyed.yaml -i 'key=***' -i greeting=x").ends(2, "which is secret: give it again")
 
 
-@pytest.mark.parametrize("secret", ["a1", "succeeded", "turn", "4711"])
-def test_a_secret_of_plain_words_garbles_nothing(whorl: Whorl, keyed: Path, secret: str) -> None:
-    (keyed / "keyed.yaml").write_text(
-        "whorl: 1\ninputs: {key: secret}\nsteps:\n"
-        "  turn: {repeat: {at_most: 1, steps: {a: {value: 'a1b'}}}}\n"
-        'outputs: {key: "{{ key }}", text: "({{ key }})", other: "{{ turn.a }}"}\n'
-    )
-    result = json.loads(whorl("run", "keyed.yaml", "-i", f"key={secret}", "--json").out)
-
-    assert result["status"] == "succeeded"
-    assert result["outputs"] == {"key": "***", "text": "(***)", "other": "a1b"}
-    assert json.loads(whorl("show", "last", "--json").out)["loops"][0]["path"] == "turn"
-
-
 def test_snapshots_are_sealed(whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (keyed / "keyed.yaml").write_text(
         "whorl: 1\ninputs: {key: secret}\nsteps:\n"
@@ -313,43 +299,6 @@ def test_all_else_says_what_it_needs(whorl: Whorl, lost: Path, words: tuple[str,
     assert json.loads(whorl("show", "last", "--json").out)["status"] == "waiting"
 
 
-TYPED = """
-whorl: 1
-inputs:
-  o: {type: json, secret: true}
-  n: {type: integer, secret: true}
-  b: {type: boolean, secret: true}
-steps:
-  a: {value: "%s"}
-  check: {approve: "Go on?"}
-"""
-
-
-@pytest.mark.parametrize("value", ["{{ o.user }}", "{{ n + 1 }}"], ids=["seen", "not computable"])
-def test_a_secret_that_is_no_text_is_no_mistake_to_who_lacks_the_key(
-    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
-    """Stars are no number; what cannot be computed with them is no failure of the run."""
-    (project / "w.yaml").write_text(TYPED % value)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "mine"))
-    monkeypatch.setenv("WHORL_HOME", str(project / ".whorl"))
-    given = ("-i", 'o:={"user": "somebody"}', "-i", "n:=123456", "-i", "b:=true")
-    assert whorl("run", "w.yaml", *given).code == 4
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "elsewhere"))
-
-    shown = json.loads(whorl("show", "last", "--json").out)
-    assert (shown["status"], shown["error"]) == ("waiting", None)
-    assert [warning["code"] for warning in shown["warnings"]] == ["R909"]
-    assert "what was computed with them is not shown" in whorl("show", "last").out
-    assert "error" not in whorl("why", "last").out
-    assert whorl("runs", "cancel", "last").code == 0
-
-    for home in ("elsewhere", "mine"):
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(project / home))
-        assert json.loads(whorl("show", "last", "--json").out)["status"] == "cancelled"
-    assert whorl("project", "doctor").code == 0
-
-
 WRONG = "NeSfkUdzVJklf3aAJ5Q"
 DIGITS = "12345678901234567890123456789"
 FLOW = "whorl: 1\ninputs: {o: any, key: {type: json, secret: true}}\nsteps: {a: {value: 1}}\n"
@@ -364,16 +313,6 @@ def test_what_is_in_a_file_is_not_shown(whorl: Whorl, project: Path, text: str) 
 
     assert not {part for part in (WRONG, DIGITS) if part[:6] in done.err}
     assert f"-i o is not JSON: see line {row}, column {column} of 'held.txt'" in done.err
-
-
-@pytest.mark.parametrize("text", [WRONG, DIGITS])
-def test_a_secret_that_is_not_json_is_not_shown(whorl: Whorl, project: Path, text: str) -> None:
-    (project / "flow.yaml").write_text(FLOW)
-    done = whorl("run", "flow.yaml", "-i", f"key:={text}")
-    whorl("run", "flow.yaml", "-i", f"o:={text}").says(text)
-
-    assert text not in done.err
-    assert "-i key is not JSON: see line 1, column 1 of its text" in done.err
 
 
 def test_a_default_that_is_secret_is_told_without_it(whorl: Whorl, project: Path) -> None:
@@ -401,21 +340,6 @@ def test_a_secret_of_a_schedule_is_to_be_a_key(whorl: Whorl, project: Path) -> N
     done = whorl("server schedule add flow.yaml --every 1h -i key:=1").says("W916", "[keys.NAME]")
 
     assert "a default" not in done.err
-
-
-def test_a_recording_takes_the_secrets_that_it_has_not(whorl: Whorl, project: Path) -> None:
-    inputs = "{pin: {type: integer, secret: true}, o: {type: json, secret: true}}"
-    steps = 'a: {value: "{{ pin + 1 }}"}'
-    (project / "flow.yaml").write_text(f"whorl: 1\ninputs: {inputs}\nsteps: {{{steps}}}\n")
-    (project / "o.json").write_text('{"a": "NeSfkUdzVJklf3aAJ5Q"}')
-    given = ("-i", "pin:=471100", "-i", "o:=@o.json")
-    ran = whorl("run", "flow.yaml", *given)
-    saved = whorl("test", "flow.yaml", "--save", "t.json")
-    starred = whorl("test flow.yaml --recording t.json")
-    played = whorl("test", "flow.yaml", "--recording", "t.json", *given)
-
-    assert "the input 'pin' must be a whole number" in starred.out
-    assert (ran.code, saved.code, starred.code, played.code) == (0, 0, 1, 0)
 
 
 def test_an_address_with_a_user_is_told_what_is_wrong(whorl: Whorl, project: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,8 @@ from jsonschema import Draft202012Validator
 from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from command_line import Whorl
 
 ROOT = Path(__file__).parents[2]
@@ -54,21 +55,6 @@ def test_init_makes_a_folder_in_which_everything_works(empty: Path, whorl: Whorl
             yaml.safe_load((empty / name).read_text())
         )
     assert "error" not in whorl("project", "trust", "--json").json
-
-
-def test_what_init_says_works(empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = whorl("init", "my flows")
-    monkeypatch.chdir(empty / "my flows")
-    whorl("validate first.yaml first.test.yaml").ends(0).prints("ok, 2 tests")
-    replies = '{approved = true, score = 0.9, feedback = "fine"}'
-    Path("own.toml").write_text(
-        '[providers.canned]\nkind = "scripted"\nmodel = "m"\n'
-        f'[[providers.canned.replies]]\nmatch = "Review"\nreplies = [{{json = {replies}}}]\n'
-        '[[providers.canned.replies]]\nmatch = "Write"\nreplies = ["rain"]\n'
-    )
-
-    assert made.err.splitlines()[-1] == "next: cd 'my flows' && whorl run first.yaml --mocks"
-    assert whorl("run first.yaml --config own.toml").ends(0).out == "rain\n"
 
 
 def test_init_leaves_alone_what_is_there(empty: Path, whorl: Whorl) -> None:
@@ -263,18 +249,6 @@ def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form:
     assert (loop["exit_reason"], loop["iterations"]) == (case.reason, case.iterations)
     assert any(case.outcome in str(value) for value in done.json["outputs"].values())
     assert {file: (project / file).read_text() for file in case.leaves} == case.leaves
-
-
-@pytest.mark.parametrize(("name", "form"), EVERY)
-def test_a_template_says_of_itself_what_the_list_says(name: str, form: str) -> None:
-    from whorl.dialects import read_workflow
-
-    template = find(name)
-    workflow = read_workflow(read(name, form), f"{name}{ENDINGS[form]}").workflow
-
-    assert template is not None
-    assert (workflow.name, workflow.description) == (name, template.description)
-    assert workflow.dialect == form
 
 
 def test_templates_are_listed_and_written(whorl: Whorl, project: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import FAILING, GATED, POLISH, Whorl
+from command_line import FAILING, POLISH, Whorl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,60 +67,6 @@ def of_several(word: str, uri: str = "") -> str:
     return json.dumps({"$schema": "deploymentTemplate.json#", "resources": resources})
 
 
-def test_resume_tries_again_only_what_failed(whorl: Whorl, project: Path) -> None:
-    whorl("run failing.yaml")
-    config = project / "whorl.toml"
-    failing = '{status = 400, text = "no such model"}'
-    config.write_text(config.read_text().replace(failing, '"fine"'))
-
-    done = whorl("resume last --json").ends(0).json
-
-    assert (done["status"], done["usage"]["calls"]) == ("succeeded", 3)
-    sent = whorl("show last/first --json").json["entries"]
-    assert [entry["kind"] for entry in sent] == ["task.started", "task.finished"]
-    again = whorl("resume", done["run"][:-2], "--json").ends(0, "has succeeded already")
-    assert again.json == done
-
-
-def test_a_run_that_spent_its_budget_pauses_and_goes_on(whorl: Whorl, project: Path) -> None:
-    """Outside of a loop, too."""
-    (project / "two.yaml").write_text(
-        "whorl: 1\nsteps:\n"
-        "  a: {ask: 'Write', max_tokens: 2}\n"
-        "  b: {ask: 'Report', max_tokens: 2}\n"
-    )
-
-    first = whorl("run two.yaml --budget 0.0003 --json").ends(5).json
-
-    assert first["status"] == "paused"
-    assert [warning["code"] for warning in first["warnings"]] == ["R103"]
-    whorl("show last --brief").says("--budget +")
-    assert whorl("resume last --budget +1 --json").ends(0).json["output"] == "the report"
-
-
-def test_continue_keeps_the_history_and_runs_what_follows_again(whorl: Whorl) -> None:
-    whorl("run polish.yaml x --max-iterations 2")
-
-    done = whorl("continue last --iterations 3 --json").ends(0).json
-
-    assert done["loops"][0]["iterations"] == 3
-    assert done["loops"][0]["exit_reason"] == "condition_met"
-    assert done["outputs"]["draft"] == "draft three"
-    whorl("show last/report#2").ends(0)
-
-
-def test_accept_takes_an_earlier_iteration_once(whorl: Whorl) -> None:
-    whorl("run polish.yaml x")
-
-    done = whorl("accept last --iteration 2 --json").ends(0).json
-
-    assert done["outputs"]["draft"] == "draft two\nwith two lines"
-    loop = done["loops"][0]
-    assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
-    assert loop["score"] == 0.63
-    whorl("accept last --iteration 2 --json").ends(2, "accepted already")
-
-
 def test_fork_keeps_the_iterations_before_and_the_old_run(whorl: Whorl) -> None:
     old = whorl("run polish.yaml x --json").json
 
@@ -132,43 +78,6 @@ def test_fork_keeps_the_iterations_before_and_the_old_run(whorl: Whorl) -> None:
     whorl("show last/polish[2]/write").prints("Write x after other")
     assert whorl("show", old["run"], "--json").json["output"] == "the report"
     whorl("show last").prints(f"fork of:    {old['run']}")
-
-
-def test_a_fork_with_another_file_keeps_iterations_as_its_own(whorl: Whorl, project: Path) -> None:
-    whorl("run polish.yaml x")
-    longer = POLISH.replace("  report:", '  extra: {value: "{{ polish.write }}"}\n  report:')
-    (project / "other.yaml").write_text(longer.replace("Report on", "Report about"))
-
-    whorl("fork last --at polish[3] --file other.yaml").ends(0)
-
-    whorl("show last/report").prints("Report about draft three")
-    calls = [
-        whorl("runs", "cost", *which, "--json").json["total"]["calls"] for which in ([], ["last"])
-    ]
-    assert calls == [7 + 3, 3]
-    whorl("diff last 1 3").prints("+draft three")
-    accepted = whorl("accept last --iteration 1 --json").ends(0).json
-    assert accepted["loops"][0]["returned_iteration"] == 1
-
-
-def test_a_fork_takes_one_of_several_workflows_of_a_file(whorl: Whorl, project: Path) -> None:
-    (project / "template.json").write_text(of_several("a"))
-    whorl("run template.json --workflow 'the second'").ends(0)
-    (project / "template.json").write_text(of_several("b"))
-    forked = ("fork", "last", "--at", "Again[1]", "--file", "template.json")
-
-    whorl(*forked).says("--workflow")
-    assert whorl(*forked, "--workflow", "the second", "--json").json["output"] == "b"
-
-
-def test_a_toy_answer_is_told(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (project / "whorl.toml").rename(project / "own.toml")
-    run = whorl("run polish.yaml -i task=x --config own.toml --json").json["run"]
-    # It is not installed, so that nobody has to wait for it.
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    toy = "no provider is configured; using the built-in toy model"
-    for line in (f"continue {run} -n 1", f"fork {run} --at polish[2]"):
-        whorl(line).says(toy, "--config names the configuration")
 
 
 def test_loop_that_was_explored_goes_on_in_a_fork(whorl: Whorl, project: Path) -> None:
@@ -274,27 +183,6 @@ def test_what_failed_at_a_limit_or_a_gate_may_go_on(
     (project / "rejecting.yaml").write_text(f"whorl: 1\nname: rejecting\nsteps: {{{gate}}}\n")
     whorl("run rejecting.yaml")
     whorl("runs reject last").says("next: whorl resume")
-
-
-def test_why_a_run_is_paused(whorl: Whorl) -> None:
-    whorl("run polish.yaml x --budget 0.00001").ends(5, "polish: 1 iteration so far")
-    whorl("show").says("next: whorl resume")
-    done = whorl("run failing.yaml --budget 0.00001 --json").json
-
-    assert (done["status"], done["paused_by"]) == ("paused", "budget")
-    for looking in ("why", "show --brief", "show"):
-        words = "the cost budget of the run does not allow 'first'"
-        whorl(looking).prints(words).says("whorl resume")
-
-
-def test_the_code_of_the_cause_is_told(whorl: Whorl) -> None:
-    done = whorl("run failing.yaml").ends(1, "error[R100]", "✗ failed", "no such model")
-
-    code = whorl("show --json").json["error"]["cause"]["code"]
-    done.says(f"it comes from {code}: `whorl help {code}`", "next: whorl resume ")
-    assert done.out == ""
-    assert whorl("why").prints(f"whorl help {code}").out.count("`whorl help ") == 1
-    whorl("show", "--brief").prints(f"whorl help {code}")
 
 
 def test_waits_are_shown(whorl: Whorl, project: Path) -> None:

@@ -152,29 +152,6 @@ def test_a_damaged_backup_is_not_restored(whorl: Whorl, project: Path, tmp_path:
     assert whorl("project", "restore", str(tmp_path / "none.db")).code == 2
 
 
-def test_what_is_no_backup_is_said_of_its_file(whorl: Whorl, tmp_path: Path) -> None:
-    whole, other, name = tmp_path / "whole.db", tmp_path / "other.db", "use another backup"
-    whorl("run", "polish.yaml", "x")
-    whorl("project", "backup", str(whole))
-    with closing(apsw.Connection(str(other))) as database:
-        database.execute("CREATE TABLE t(x)")
-    content = whole.read_bytes()
-    text = b"no database, but long enough to be read as one " * 100
-    kinds: list[tuple[bytes | None, str, str]] = [
-        (content[: len(content) // 2 // 4096 * 4096], "is damaged", "use another backup"),
-        (text, "the backup '{file}' is not a store of Whorl", name),
-        (other.read_bytes(), "'{file}' is a database of another program", name),
-        (None, "the backup '{file}' is a symbolic link", name),
-    ]
-    for number, (made, words, advice) in enumerate(kinds):
-        file = tmp_path / f"{number}.db"
-        file.symlink_to(whole) if made is None else file.write_bytes(made)
-        refused = whorl("project", "restore", str(file), "--force").ends(3, words.format(file=file))
-        refused.says(f"help: nothing was changed; {advice}", f"'{file}'")
-        assert "--store" not in refused.err
-    assert len(whorl("ls", "--json").json) == 1
-
-
 def test_an_idle_server_is_safe(whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path) -> None:
     file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
     whorl("run", "polish.yaml", "x")
@@ -204,16 +181,6 @@ def test_doctor_names_the_entry_that_was_changed(whorl: Whorl, project: Path) ->
         f"run '{run}', entry 2: it has changed since it was written" in found.out,
     ) == (1, True)
     whorl("show last").ends(3, "R906")
-
-
-def test_a_store_that_is_a_link_is_named(whorl: Whorl, project: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (project / ".whorl").symlink_to(elsewhere)
-
-    refused = whorl("run", "polish.yaml", "x")
-    assert (refused.code, "R908" in refused.err, list(elsewhere.iterdir())) == (3, True, [])
-    assert whorl("run", "polish.yaml", "x", "--store", str(project / ".whorl")).code == 0
 
 
 FULL = "has no room to grow: the disk is full"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from whorl.interfaces.cli.foreign_verbs import FOREIGN, MOVED
 
 if TYPE_CHECKING:
@@ -52,27 +50,11 @@ Groups:
   RUN is an id, its first characters, a key (--key), or `last`.
   `whorl help COMMAND`, `whorl help CODE`, `whorl help all`.
 """
-GROUPS = {
-    "runs": "pause cancel stop approve reject cost rm",
-    "experiment": "gate judge ls report rm run stop what-if",
-    "file": "edit graph convert import lint schema",
-    "server": "token audit hook schedule worker mcp",
-    "project": "trust doctor tools memory backup restore prune adopt completion",
-}
 
 
 def test_the_first_help(whorl: Whorl) -> None:
     for words in ((), ("--help",), ("-h",), ("help",)):
         assert whorl(*words).ends(0).out == HELP
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_a_group_alone_prints_its_help(whorl: Whorl, group: str) -> None:
-    done = whorl(group).ends(0)
-
-    listed = done.out.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed if line[2:3] != " "] == GROUPS[group].split()
-    assert done.out == whorl("help", group).out == whorl(group, "--help").out
 
 
 def test_help_is_about_commands_codes_and_functions(whorl: Whorl) -> None:

@@ -76,16 +76,6 @@ RIGHTS = {
     ],
     "[retention]\nolder_than = '1d'": ["deletion: runs that ended long ago (older_than 1d)"],
 }
-HARMLESS = [
-    "",
-    "[runtime]\nkind = 'local'",
-    "[defaults]\nmodel = 'm'\n[limits]\niterations = 3\n[workflows]\nfolders = ['flows']",
-    "[allow]\ncommands = false\nhosts = ['api.example.com']",
-    "[providers.openai]\nbase_url = 'https://api.openai.com/v1'\napi_key = 'env:OPENAI_API_KEY'",
-    "[providers.claude]\nkind = 'anthropic'\nbase_url = 'https://api.anthropic.com'\n"
-    "api_key = 'env:ANTHROPIC_API_KEY'\nmax_concurrent = 2",
-    "[providers.demo]\nkind = 'scripted'\n[[providers.demo.replies]]\nmatch = '.'\nreplies = ['a']",
-]
 
 
 @pytest.fixture
@@ -109,15 +99,6 @@ def test_every_right_is_named_and_none_is_given(folder: Path, whorl: Whorl, conf
     assert named == RIGHTS[config]
     assert (shown["standing"], shown["trusted"]) == ("new", False)
     assert "secret" not in json.dumps(shown).replace("(secret)", "")
-
-
-@pytest.mark.parametrize("config", HARMLESS)
-def test_what_gives_no_rights_needs_no_trust(folder: Path, whorl: Whorl, config: str) -> None:
-    (folder / "whorl.toml").write_text(config)
-    (folder / "pure.yaml").write_text("whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n")
-
-    assert whorl("project", "trust", "--json").json["standing"] == "harmless"
-    assert whorl("run", "pure.yaml").code == 0
 
 
 def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, whorl: Whorl) -> None:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from command_line import POLISH, Whorl
-
-from whorl.interfaces.cli.options import same_command
 
 if TYPE_CHECKING:
     import pytest
@@ -35,64 +32,6 @@ def test_validate(whorl: Whorl, project: Path) -> None:
     with (project / "whorl.toml").open("a") as config:
         config.write('\n[connectors]\nreplies = "gone.json"\n')
     whorl("validate polish.yaml").ends(2, "gone.json")
-
-
-MINE = """
-[allow]
-commands = true
-
-[defaults]
-provider = "mine"
-
-[providers.mine]
-base_url = "http://127.0.0.1:9/v1"
-model = "m"
-
-[agents.own]
-program = "true"
-"""
-DOUBTED = {
-    "{agent: claud, prompt: hi}": "warning[P113]: step 'a' uses the agent 'claud', which is "
-    "not known; add [agents.claud] to whorl.toml; did you mean 'claude'?",
-    "{read: /etc/passwd}": "warning[P113]: step 'a' cannot read what it names: file "
-    "'/etc/passwd' is absolute; write it relative to the project's folder",
-    "{read: notes/x.md}": "file 'notes/x.md' does not exist",
-    "{read: ../x.md}": "file '../x.md' is outside of the project",
-    "{read: .env}": "warning[P125]: step 'a' cannot read what it names: file '.env' may not",
-    "{ask: hi, files: [ok.md, /etc/passwd]}": "file '/etc/passwd' is absolute",
-    "{ask: hi, images: ~/x.png}": "file '~/x.png' begins with '~'",
-}
-RIGHT = (
-    "{agent: own, prompt: hi}",
-    "{agent: '{{ x }}', prompt: hi}",
-    "{ask: hi, model: meta-llama/llama-3}",
-    "{ask: hi, model: mistralai/mixtral}",
-    "{ask: hi, model: deepseek-ai/r1}",
-    "{ask: hi, model: gpt-5}",
-    "{read: ok.md}",
-    "{read: '{{ x }}'}",
-    "{ask: hi, files: ['{{ x }}', '/{{ x }}', ok.md]}",
-)
-
-
-def test_what_a_run_would_stumble_over_is_a_warning(whorl: Whorl, project: Path) -> None:
-    """And what may well be right is none; a run with an unknown agent does not start."""
-    (project / "whorl.toml").write_text(MINE)
-    (project / "ok.md").write_text("ok")
-    head = "whorl: 1\ninputs: {x: {type: string, default: a}}\nsteps:\n"
-    for step in (*DOUBTED, *RIGHT):
-        (project / "t.yaml").write_text(f"{head}  a: {step}\n")
-        told = whorl("validate t.yaml").ends(0).err
-        if step in DOUBTED:
-            assert DOUBTED[step] in told
-            assert "1 warning" in told
-        else:
-            assert told == "next: whorl run t.yaml\n", step
-
-    steps = "  a: {run: [touch, ran.txt]}\n  b: {agent: claud, prompt: hi}\n"
-    (project / "t.yaml").write_text(head + steps)
-    whorl("run t.yaml").ends(2, "did you mean 'claude'?")
-    assert not (project / "ran.txt").exists()
 
 
 def test_folders_are_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
@@ -148,16 +87,6 @@ steps:
     whorl("validate flows --needs").ends(2, "bad.yaml:3")
 
 
-def test_graph_explain_schema_and_help(whorl: Whorl) -> None:
-    drawn = whorl("file graph polish.yaml").prints("│  ├─ write  ask")
-    drawn.prints("├─ ↻ polish  until review.approved or score ≥ 0.95, at most 5 iterations")
-    chart = whorl("file graph polish.yaml --mermaid").prints('subgraph n1 ["↻ polish')
-    assert chart.prints("-. not yet .->").out.startswith("flowchart TD\n")
-    assert whorl("help w004").out.startswith("# W004")
-    assert "properties" in whorl("file", "schema").json
-    whorl("help all").prints(*(f"  {code} " for code in (0, 1, 2, 3, 4, 5, 70, 130)))
-
-
 def test_memory(whorl: Whorl, project: Path) -> None:
     memory = '{across_runs: true, record: {text: "{{ w }}"}}'
     loop = f'{{repeat: {{at_most: 2, memory: {memory}, steps: {{w: {{ask: "Write it"}}}}}}}}'
@@ -172,24 +101,6 @@ def test_memory(whorl: Whorl, project: Path) -> None:
     whorl("project", "memory", "rm", key + "x").ends(2)
     assert whorl("project", "memory", "rm", key).out == f"deleted 2 records of {key!r}\n"
     whorl("project memory ls").says("nothing is remembered")
-
-
-def test_prune(whorl: Whorl, project: Path) -> None:
-    gone = whorl("run polish.yaml x --json").json["run"]
-    whorl("runs rm last").says(f"run {gone} (polish, ", "deleted 1 run")
-    whorl("run polish.yaml x")
-    whorl("run gated.yaml")
-
-    assert whorl("project prune --json").json["runs"] == []
-    assert len(whorl("project prune --older-than 0s --dry-run --json").json["runs"]) == 1
-    whorl("project prune --older-than 0s").says("deleted 1 run")
-    assert [row["workflow"] for row in whorl("ls --json").json] == ["gated"]
-
-    whorl("run polish.yaml x")
-    with (project / "whorl.toml").open("a") as config:
-        config.write('\n[retention]\nolder_than = "0s"\n')
-    assert len(whorl("project prune --dry-run --json").json["runs"]) == 1
-    assert whorl("project prune --older-than 30d --dry-run --json").json["runs"] == []
 
 
 def test_doctor(whorl: Whorl, project: Path) -> None:
@@ -223,15 +134,6 @@ def test_store_can_be_named(whorl: Whorl, project: Path, monkeypatch: pytest.Mon
     assert (project / ".whorl" / "whorl.db").exists()
     monkeypatch.setenv("WHORL_HOME", str(project / "elsewhere"))
     assert [row["workflow"] for row in whorl("ls --json").json] == ["polish"]
-
-
-def test_every_command_has_help_with_an_example(whorl: Whorl) -> None:
-    tree = whorl("help all").ends(0).out.split("\n\n")[1]
-    for name in (line[2:].partition("  ")[0] for line in tree.splitlines()):
-        # Of a group in a group, and of experiments, the help of the group has it.
-        words = name.split()[: 1 if name.startswith("experiment") else 2]
-        usage = whorl(*words, "--help").ends(0).out.partition("Usage:")[2]
-        assert f"whorl {' '.join(words)}" in usage.partition("\n")[2]
 
 
 def test_mistake_of_ours_has_no_traceback(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,17 +172,6 @@ def test_a_run_that_was_resumed_replays_as_it_ended(whorl: Whorl, project: Path)
     whorl("resume last").ends(0)
 
     whorl("test flaky.yaml --run last").ends(0)
-
-
-def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whorl) -> None:
-    """What is drawn by chance, too."""
-    Path("chance.json").write_text(
-        '{"actions": {"say": {"type": "Compose", "inputs": "@guid()"}},'
-        ' "outputs": {"id": {"type": "string", "value": "@outputs(\'say\')"}}}'
-    )
-    for line in ("polish.yaml x --max-iterations 2", "polish.yaml x --budget 0.3", "chance.json"):
-        assert whorl(f"run {line}").code in (0, 5)
-        assert whorl(f"test {line.split()[0]} --run last").ends(0).out[:1] == "✓"
 
 
 def test_lint_says_by_its_exit_code_what_would_not_deploy(whorl: Whorl) -> None:

@@ -62,23 +62,6 @@ def test_what_was_never_sent_leaves_the_cost_known(
     assert (total["calls"], total["unpriced_calls"]) == (calls, 0)
 
 
-@pytest.mark.usefixtures("place")
-def test_usage_is_rolled_up_and_adds_up(whorl: Whorl) -> None:
-    result = whorl("runs cost --json").json["total"]
-    for by, names in {
-        "model": ["demo/scripted"],
-        "step": ["polish/review", "polish/write"],
-        "loop": ["polish"],
-        "iteration": ["polish[1]", "polish[2]", "polish[3]"],
-        "workflow": ["polish"],
-    }.items():
-        told = whorl(f"runs cost last --by {by} --json").json
-        assert [line["name"] for line in told["lines"]] == names
-        assert told["total"]["calls"] == 6 == sum(line["calls"] for line in told["lines"])
-        assert told["total"]["cost_usd"] == pytest.approx(result["cost_usd"])
-        assert told["total"]["unpriced_calls"] == 0
-
-
 def test_a_price_that_is_not_known_is_said(project: Path, whorl: Whorl) -> None:
     usage = {"calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": None}
     finished = Event("task.finished", "a", 1.0, {"value": "x", "usage": usage, "model": "new"})

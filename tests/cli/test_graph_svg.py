@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from whorl.dialects import read_workflow
-from whorl.interfaces.diagrams.svg import Size, lay_out, place, reduced, svg
-from whorl.ir import After, Block, Task, Workflow
+from whorl.interfaces.diagrams.svg import Size, lay_out, svg
+from whorl.ir import Block, Task, Workflow
 from whorl.ir.walk import index_nodes
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
-    from command_line import Whorl
-
     from whorl.interfaces.diagrams.svg import Area, Box
 
 ROOT = Path(__file__).parents[2]
@@ -86,51 +83,3 @@ def test_names_stay_texts_and_nothing_runs_or_loads() -> None:
     assert "href" not in text
     assert "@import" not in text
     assert text.count("http") == 1
-
-
-def test_a_loop_is_a_box_around_its_steps_with_a_way_back() -> None:
-    workflow = read_workflow(
-        (ROOT / "examples" / "polish.yaml").read_text(), "polish.yaml"
-    ).workflow
-    root = drawing(svg(workflow))
-
-    [loop] = [one for one in root.iter(f"{SPACE}g") if one.get("class") == "box loop"]
-    inner = [one for one in loop if one.get("class") == "box step"]
-    assert [words(one)[0] for one in inner] == ["write", "review"]
-    paths = [one.get("class") for one in loop.findall(f"{SPACE}path")]
-    assert sorted(map(str, paths)) == ["arrow", "arrow back"]
-
-
-def test_an_arrow_says_when_it_counts() -> None:
-    steps = (
-        Task(name="a", kind="ask"),
-        Task(name="b", kind="ask", after=(After("a"),)),
-        Task(name="c", kind="ask", after=(After("b"), After("a", ("failed", "timed_out")))),
-    )
-    root = drawing(svg(Workflow(name="w", body=Block(steps))))
-
-    assert "failed, timed_out" in words(root)
-    assert len(root.findall(f".//{SPACE}path[@class='arrow']")) == 3
-
-
-def test_what_follows_from_a_longer_way_is_not_drawn() -> None:
-    assert reduced(4, [(0, 1), (1, 2), (0, 2), (2, 3), (0, 3)]) == [(0, 1), (1, 2), (2, 3)]
-
-
-def test_a_long_arrow_passes_beside_the_boxes_between() -> None:
-    corners, paths, rows, _ = place([Size(100, 40)] * 3, [(0, 1), (1, 2), (0, 2)])
-
-    assert all(x > corners[1][0] + 100 for x, _ in paths[2][2:-1])
-    assert len(paths[2]) > len(paths[0]) == len(paths[1])
-    assert [len(row) for row in rows] == [1, 1, 1]
-
-
-def test_graph_writes_a_file(whorl: Whorl, project: Path) -> None:
-    assert drawing(whorl("file graph polish.yaml --svg").out).tag == f"{SPACE}svg"
-    write = "file graph polish.yaml --svg -o polish.svg"
-    assert whorl(write).ends(0, "wrote polish.svg").out == ""
-    assert "polish" in words(drawing((project / "polish.svg").read_text()))
-    whorl(write).ends(0)
-    whorl("file graph polish.yaml --svg -o made/polish.svg").ends(0)
-    whorl("file graph polish.yaml -o ./polish.yaml").ends(2)
-    assert (project / "polish.yaml").read_text().startswith("\nwhorl: 1")

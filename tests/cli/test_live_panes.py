@@ -53,24 +53,6 @@ def test_moments(name: str, case: str, seconds: float, size: tuple[int, int]) ->
     check(name, watched.pane(*size))
 
 
-def test_a_run_that_failed_leaves_its_last_picture() -> None:
-    watched = Watched(CASES[BOOK])
-    watched.go_to(60.0)
-
-    check("book-last-80", watched.pane(*SMALL, is_last=True))
-
-
-def test_of_many_steps_those_around_what_is_under_way_are_shown() -> None:
-    steps = "".join(f"  s{number}: {{ask: go}}\n" for number in range(1, 41))
-    replies = {f"s{number}": {"text": "ok", "delay": "1s"} for number in range(1, 41)}
-    case = Case("Forty steps", PANES, 1, workflow=f"whorl: 1\nname: forty\nsteps:\n{steps}")
-    case.blocks["replies"] = replies
-    watched = Watched(case)
-    watched.go_to(29.5)
-
-    check("forty-29.5s-80", watched.pane(80, 16))
-
-
 def test_streamed_text_is_shown_and_steers_no_terminal() -> None:
     watched = Watched(CASES[BOOK])
     watched.go_to(4.0)
@@ -96,3 +78,10 @@ def test_whatever_a_run_does_it_fits_the_screen(case: Case) -> None:
             lines = watched.pane(width, height).splitlines()
             assert len(lines) <= height
             assert {len(line) for line in lines} == {width}
+
+
+@pytest.mark.parametrize(
+    ("number", "limit", "words"), [(2, 3, "2/3"), (4, 3, "4 (exploring to 6, rule 3)"), (4, 0, "4")]
+)
+def test_an_iteration_is_never_shown_beyond_its_limit(number: int, limit: int, words: str) -> None:
+    assert LoopProgress("polish", number=number, limit=limit, most=6).count() == words

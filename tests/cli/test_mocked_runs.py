@@ -51,21 +51,6 @@ def tested(project: Path) -> Path:
     return project
 
 
-def test_a_mocked_run_needs_no_model_and_is_marked(whorl: Whorl, tested: Path) -> None:
-    done = whorl("run polish.yaml --mocks").ends(0, "mocked by polish.test.yaml, nothing is sent")
-    assert done.out == "text:\na mocked report\n\ndraft:\ntwo\n"
-    assert "after 2 iterations" in done.err
-    assert [word for word in ("$", "not known") if word in done.err] == []
-
-    [row] = whorl("ls --json").json
-    assert row["labels"] == {"mocked": "polish.test.yaml: two drafts"}
-    assert row["cost_usd"] == 0
-    assert "mocked" in whorl("ls").out
-    assert ", mocked by polish.test.yaml\n" in whorl("show last").out
-    assert whorl("show last --json").json["mocked"] == "polish.test.yaml: two drafts"
-    assert "bees" in whorl("show last/polish[1]/write").out
-
-
 def test_a_test_is_chosen_and_inputs_of_the_person_win(whorl: Whorl, tested: Path) -> None:
     result = whorl("run polish.yaml wasps '--mocks=one draft' --json").ends(0).json
     assert result["mocked"] == "polish.test.yaml: one draft"

@@ -74,9 +74,3 @@ def test_a_message_leads_on(
     (project / "name.yaml").write_text(NAME.replace(old, new))
 
     whorl(command).ends(2, "error[", *words)
-
-
-def test_the_file_without_a_mistake_is_valid(whorl: Whorl, project: Path) -> None:
-    (project / "name.yaml").write_text(NAME)
-
-    whorl(VALIDATE).ends(0)

@@ -34,13 +34,6 @@ def test_strict_makes_a_limit_a_failure(whorl: Whorl) -> None:
     whorl("continue last -n 3 --strict -q").ends(0)
 
 
-def test_events_take_no_next_word_for_their_form(whorl: Whorl) -> None:
-    done = whorl("run polish.yaml --events x").ends(0)
-    assert json.loads(done.out.splitlines()[0])["kind"] == "run.started"
-    assert whorl("run polish.yaml x --events-as journal").ends(0).out.startswith("{")
-    whorl("run polish.yaml x --events-as dialect").ends(2, "no event names of its own")
-
-
 def test_documents_are_written_to_files_in_the_form_of_their_ending(
     whorl: Whorl, project: Path
 ) -> None:

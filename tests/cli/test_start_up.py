@@ -8,18 +8,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from waiting import PATIENCE_S
-from whorl.interfaces.cli import main
-from whorl.language import Expression, LanguageError, parse
-from whorl.language.syntaxes.jinja import read_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 TINY = 'whorl: 1\nname: tiny\nsteps: {a: {value: "done"}}\n'
@@ -143,31 +138,3 @@ def test_a_command_ends_soon_but_not_before_others(folder: Path, alone: str, exp
 
     # Garbage is looked for again as soon as there are runs, and not in what was loaded.
     assert done.stdout == f"done\n{expected}called 20000 5 80 True\n"
-
-
-def test_a_program_goes_on_after_a_call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "temporalio", ModuleType("temporalio"))
-    monkeypatch.setattr(os, "_exit", lambda code: pytest.fail("it ended the program"))
-
-    with pytest.raises(SystemExit):
-        main(["validate", str(folder / "tiny.yaml")])
-
-
-@pytest.mark.parametrize("source", ["a", "_", "loop", "Draft_2", "self", "x" * 300])
-def test_a_bare_name_is_read_as_jinja2_reads_it(source: str) -> None:
-    """The parser is left out for these, so its answer is the measure."""
-    assert repr(parse(Expression("jinja", source))) == repr(read_expression(source, ""))
-
-
-@pytest.mark.parametrize("source", ["true", "False", "none", "None", "TRUE", "not", "é", " a", "1"])
-def test_other_words_are_left_to_jinja2(source: str) -> None:
-    assert _outcome(lambda: parse(Expression("jinja", source))) == _outcome(
-        lambda: read_expression(source, "")
-    )
-
-
-def _outcome(read: Callable[[], object]) -> str:
-    try:
-        return repr(read())
-    except LanguageError as fault:
-        return f"{fault.message} {fault.offset}"
