@@ -46,18 +46,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_openai_is_sent_images_and_papers_as_parts(folder: Path) -> None:
-    _, sent, _ = perform(OPENAI, folder, images="cat.png", files=["paper.pdf", "notes.txt"])
-
-    text = "What is it?\n\n<file name='notes.txt'>\nIt purrs.\n</file>"
-    paper = {"filename": "paper.pdf", "file_data": f"data:application/pdf;base64,{PDF64}"}
-    assert sent[0]["messages"][-1]["content"] == [
-        {"type": "text", "text": text},
-        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG64}"}},
-        {"type": "file", "file": paper},
-    ]
-
-
 def test_anthropic_is_sent_them_as_blocks_before_the_question(folder: Path) -> None:
     _, sent, _ = perform(ANTHROPIC, folder, files=["cat.png", "paper.pdf"])
 

@@ -46,22 +46,6 @@ def test_the_operators_files_are_not_read(project: Path, path: str, mode: str) -
         perform(project, "file_read", path=path, mode=mode)
 
 
-def test_a_link_to_the_operators_files_is_not_read(project: Path) -> None:
-    (project / "innocent.txt").symlink_to("whorl.toml")
-
-    with pytest.raises(ProviderError, match="may not be read"):
-        perform(project, "file_read", path="innocent.txt")
-
-
-@pytest.mark.parametrize("pattern", ["*", ".e*", "whorl.*", "**/*"])
-def test_they_are_not_found(project: Path, pattern: str) -> None:
-    found = perform(project, "file_glob", pattern=pattern, recursive=True)
-
-    assert [one["path"] for one in found["files"]] in ([], ["notes.txt"])
-    with pytest.raises(ProviderError, match="may not use as a folder"):
-        perform(project, "file_glob", folder=".whorl")
-
-
 @pytest.mark.parametrize("path", ["whorl.toml", "Whorl.TOML", ".env", ".git/hooks/pre-commit"])
 def test_they_are_not_written(project: Path, path: str) -> None:
     with pytest.raises(ProviderError, match="may not be written"):
@@ -81,15 +65,6 @@ def test_no_link_leads_a_write_out_of_the_project(project: Path, write: str) -> 
     assert not (project / "out.txt").is_symlink()
 
 
-def test_a_write_replaces_the_file_and_leaves_nothing_beside_it(project: Path) -> None:
-    before = sorted(one.name for one in project.iterdir())
-
-    perform(project, "file_write", {"allow": ALL}, path="notes.txt", content="new")
-
-    assert (project / "notes.txt").read_text() == "new"
-    assert sorted(one.name for one in project.iterdir()) == before
-
-
 @pytest.mark.parametrize("path", ["my_checks.py", "sub/__init__.py", "native.SO"])
 def test_code_that_the_engine_would_import_is_not_written(project: Path, path: str) -> None:
     """Otherwise a file could run what it likes, without `[allow] commands`."""
@@ -103,78 +78,6 @@ def test_code_that_the_engine_would_import_is_not_written(project: Path, path: s
         perform(project, "file_write", some, path=path, content="x")
     perform(project, "file_write", {"allow": ALL}, path=path, content="x")
     perform(project, "file_write", every, path=path, content="y")
-
-
-@pytest.mark.parametrize("path", ["notes.txt", "new.txt", "src/app.py", "out/a.txt", ".hidden"])
-@pytest.mark.parametrize("write", ["overwrite", "append", "create"])
-def test_without_permission_nothing_of_the_project_is_written(
-    project: Path, path: str, write: str
-) -> None:
-    before = sorted(project.rglob("*"))
-
-    with pytest.raises(ProviderError, match="may not be written") as refused:
-        perform(project, "file_write", path=path, content="x", write=write)
-
-    assert refused.value.code == "P125"
-    assert "files = {write = [" in str(refused.value)
-    assert sorted(project.rglob("*")) == before
-    assert (project / "notes.txt").read_text() == "notes"
-
-
-def test_a_run_writes_and_reads_its_own_workspace(project: Path) -> None:
-    for content in ("one", "two"):
-        perform(project, "file_write", path=".whorl/work/r/deep/a.txt", content=content)
-
-    read = perform(project, "file_read", path=".whorl/work/r/deep/a.txt")
-    found = perform(project, "file_glob", folder=".whorl/work/r", recursive=True)
-
-    assert read["content"] == "two"
-    assert [file["path"] for file in found["files"]] == [".whorl/work/r/deep/a.txt"]
-
-
-@pytest.mark.parametrize(
-    "path",
-    [".whorl/work/other/a.txt", ".whorl/work/a.txt", ".whorl/whorl.db", ".whorl/work/r/../x"],
-)
-def test_no_run_writes_the_workspace_of_another_or_the_store(project: Path, path: str) -> None:
-    for allow in (Allow(), ALL, Allow(write=(".whorl/**", ".whorl/work/*/*", ".whorl/*"))):
-        with pytest.raises(ProviderError, match="may not be written"):
-            perform(project, "file_write", {"allow": allow}, path=path, content="x")
-
-
-def test_a_link_in_place_of_the_workspace_leads_nowhere(project: Path) -> None:
-    (project / "src").mkdir()
-    (project / ".whorl" / "work").symlink_to(project / "src")
-
-    with pytest.raises(ProviderError, match="may not be written"):
-        perform(project, "file_write", path=".whorl/work/r/a.txt", content="x")
-
-    assert list((project / "src").iterdir()) == []
-
-
-def test_what_a_pattern_names_is_written_also_over_what_is_there(project: Path) -> None:
-    allow = {"allow": Allow(write=("out/**", "notes.txt", ".github/*.yml"))}
-    for path in ("out/a.txt", "out/deep/b.txt", "notes.txt", ".github/ci.yml"):
-        perform(project, "file_write", allow, path=path, content="x")
-
-    for path in ("other.txt", "out/.hidden", ".github/deep/ci.yml", "sub/notes.txt"):
-        with pytest.raises(ProviderError, match="may not be written"):
-            perform(project, "file_write", allow, path=path, content="x")
-    assert (project / "notes.txt").read_text() == "x"
-
-
-def test_a_list_of_files_to_read_replaces_what_is_usual(project: Path) -> None:
-    (project / "docs").mkdir()
-    (project / "docs" / "a.md").write_text("a")
-    allow = {"allow": Allow(read=("docs/", ".env"))}
-
-    assert perform(project, "file_read", allow, path="docs/a.md")["content"] == "a"
-    assert perform(project, "file_read", allow, path=".env")["content"] == _KEY
-    found = perform(project, "file_glob", allow, pattern="**/*", recursive=True)
-    assert [file["path"] for file in found["files"]] == [".env", "docs/a.md"]
-    for path in ("notes.txt", "whorl.toml", ".whorl/whorl.db"):
-        with pytest.raises(ProviderError, match="may not be read"):
-            perform(project, "file_read", allow, path=path)
 
 
 @pytest.mark.parametrize(

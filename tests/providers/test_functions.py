@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import Seen, providers_for, say, say_at, send, settings_for
+from provider_server import providers_for, say
 
 from whorl.errors import ProviderError, UsageError
-from whorl.plugins import Plugins, load_reference
-from whorl.providers.functions import Tasks, Threads
+from whorl.plugins import load_reference
+from whorl.providers.functions import Tasks
 from whorl.providers.settings import Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Estimate, Reply, Request
@@ -29,17 +28,6 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required":
 @functions.task()
 def add(a: int, b: int) -> int:
     return a + b
-
-
-@functions.task("slow-add", pure=True)
-async def add_later(a: int, b: int) -> int:
-    await asyncio.sleep(0)
-    return a + b
-
-
-@functions.task()
-def thread_name() -> str:
-    return threading.current_thread().name
 
 
 @functions.task()
@@ -78,31 +66,6 @@ def fault_of(name: str, given: dict[str, Any], **options: Any) -> ProviderError:
     return caught.value
 
 
-def test_functions_of_the_program() -> None:
-    assert use("add", {"a": 1, "b": 2}).value == 3
-    assert use("slow-add", {"a": 1, "b": 2}).value == 3
-    # A plain function does not hold up the loop.
-    assert use("thread_name", {}).value != threading.main_thread().name
-
-
-def test_effects_of_functions() -> None:
-    async def main() -> list[str]:
-        async with providers_for(Settings(), functions=functions) as providers:
-            asked = ({"task": "slow-add"}, {"task": "add"}, None)
-            return [providers.effect("use", inputs) for inputs in asked]
-
-    assert asyncio.run(main()) == ["none", "outside", "outside"]
-
-
-def test_what_functions_raise() -> None:
-    fault = fault_of("broken", {"text": "oh"})
-
-    assert (fault.code, fault.retryable) == ("P100", True)
-    assert "task 'broken' raised KeyError: 'oh'" in str(fault)
-    assert "Traceback" not in str(fault)
-    assert "Traceback" in str(fault.detail["traceback"])
-
-
 @pytest.mark.parametrize(
     ("name", "given", "options", "code", "words"),
     [
@@ -111,7 +74,7 @@ def test_what_functions_raise() -> None:
         ("strange", {}, {}, "P105", "$.a[0]"),
         ("add", {"a": 1, "b": 2}, {"returns": SCHEMA}, "P105", "does not fit `returns`"),
         ("never", {}, {"timeout_s": 0.05}, "P108", ""),
-        ("slow-ad", {}, {}, "P114", "did you mean 'slow-add'"),
+        ("brokn", {}, {}, "P114", "did you mean 'broken'"),
     ],
 )
 def test_invalid_results_of_functions_are_errors(
@@ -120,26 +83,6 @@ def test_invalid_results_of_functions_are_errors(
     fault = fault_of(name, given, **options)
 
     assert (fault.code, words in str(fault)) == (code, True), str(fault)
-
-
-def test_the_time_of_a_plain_function_begins_when_its_turn_comes() -> None:
-    release = threading.Event()
-    order: list[str] = []
-
-    async def main() -> object:
-        threads = Threads(1)
-        first = asyncio.create_task(threads.call(release.wait, lambda: order.append("first")))
-        second = asyncio.create_task(threads.call(lambda: 2, lambda: order.append("second")))
-        while not order:
-            await asyncio.sleep(0)
-        begun = list(order)
-        release.set()
-        await first
-        value = await second
-        threads.close()
-        return begun, order, value
-
-    assert asyncio.run(main()) == (["first"], ["first", "second"], 2)
 
 
 def test_names_are_registered_once() -> None:
@@ -184,19 +127,6 @@ def test_functions_of_the_project(project: Path) -> None:
         assert word in str(fault)
 
 
-def test_a_task_behind_a_url() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, {"sum": sum(seen.json.values()), "key": seen.headers["idempotency-key"]})
-
-    def settings(url: str) -> Settings:
-        return settings_for("https://x.example", {"tasks": {"sum": f"{url}/sum"}})
-
-    inputs: Any = {"task": "sum", "with": {"a": 1, "b": 2}}
-    (reply,), _ = say_at(answer, settings, Request("r", "s", "use", inputs, key="k9"))
-
-    assert reply.value == {"sum": 3, "key": "k9"}
-
-
 def test_plugins_of_other_packages(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "project_plugin.py").write_text(
         "from whorl.providers.task import Estimate, Reply\n\n"
@@ -238,15 +168,6 @@ def test_plugins_of_other_packages(project: Path, monkeypatch: pytest.MonkeyPatc
             ]
 
     assert asyncio.run(main()) == ["HI", "YOU", {"text": "you"}]
-
-
-def test_our_own_kinds_all_load() -> None:
-    from whorl.providers.models.client import WIRES
-    from whorl.providers.registry import KINDS
-
-    for reference in [*KINDS.values(), *WIRES.values()]:
-        assert callable(load_reference(reference))
-    assert set(KINDS) <= set(Plugins("whorl.tasks", KINDS).names())
 
 
 @pytest.mark.parametrize(

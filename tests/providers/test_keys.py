@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from provider_server import completion, providers_for, send, serve, settings_for
 
 from waiting import PATIENCE_S
@@ -29,7 +28,6 @@ steps:
     timeout: LIMIT
     retry: {times: 4, wait: 1ms, on: "*"}
 """
-ASK = "whorl: 1\nsteps: {pay: {ask: Hello, timeout: LIMIT, retry: {times: 4, wait: 1ms}}}\n"
 
 
 def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]]:
@@ -79,25 +77,6 @@ def sent_within(
                 return [key.removeprefix(f"{run}:") for key in keys], usage
 
     return asyncio.run(main())
-
-
-@pytest.mark.parametrize("text", [PAY, ASK], ids=["http", "ask"])
-@pytest.mark.parametrize("fault", ["slow", "reset", "cut", "504"])
-def test_after_a_call_without_an_answer_the_key_is_the_same(
-    tmp_path: Path, text: str, fault: str
-) -> None:
-    keys, usage = sent(tmp_path, text, fault, fault)
-
-    assert keys == ["pay", "pay", "pay"]
-    assert usage["in_doubt"] == 2
-
-
-@pytest.mark.parametrize("text", [PAY, ASK], ids=["http", "ask"])
-def test_after_an_answer_the_key_is_a_new_one(tmp_path: Path, text: str) -> None:
-    keys, usage = sent(tmp_path, text, "503", "429")
-
-    assert keys == ["pay", "pay#2", "pay#3"]
-    assert usage.get("in_doubt", 0) == 0
 
 
 def test_a_key_is_kept_until_the_next_answer(tmp_path: Path) -> None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
-from provider_server import Seen, ask, completion, providers_for, send, serve, settings_for
-
-from waiting import PATIENCE_S
 from whorl.providers.models.client import RateLimit
 from whorl.providers.settings import ProviderSettings
 
@@ -29,26 +25,6 @@ class Time:
 def pace(time: Time, **limits: int) -> RateLimit:
     provider = ProviderSettings(name="p", base_url="https://x.example", **limits)  # type: ignore[arg-type]
     return RateLimit(provider, clock=time.clock, sleep=time.sleep)
-
-
-class Crowd:
-    """Answers when as many calls as are wanted have come at once, and counts how many there are."""
-
-    def __init__(self, wanted: int) -> None:
-        self.most = 0
-        self._busy = 0
-        self._wanted = wanted
-        self._is_full = asyncio.Event()
-
-    async def answer(self, seen: Seen, writer: asyncio.StreamWriter) -> None:
-        self._busy += 1
-        self.most = max(self.most, self._busy)
-        if self._busy >= self._wanted:
-            self._is_full.set()
-        await self._is_full.wait()
-        await asyncio.sleep(0.01)
-        self._busy -= 1
-        send(writer, completion("ok"))
 
 
 def test_requests_per_minute() -> None:
@@ -103,57 +79,4 @@ def test_max_concurrent_is_first_come_first_served() -> None:
 
     asyncio.run(main())
     assert order == list(range(8))
-    assert (told.count(True), told.count(False)) == (6, 6)
-
-
-def test_a_call_that_is_cancelled_while_it_waits_takes_no_room() -> None:
-    limited = pace(Time(), max_concurrent=1)
-    order: list[str] = []
-
-    async def work(name: str, hold: asyncio.Event | None = None) -> None:
-        async with limited.turn(1):
-            order.append(name)
-            if hold is not None:
-                await hold.wait()
-
-    async def main() -> None:
-        hold = asyncio.Event()
-        first = asyncio.create_task(work("first", hold))
-        await asyncio.sleep(0)
-        second, third = asyncio.create_task(work("second")), asyncio.create_task(work("third"))
-        await asyncio.sleep(0)
-        second.cancel()
-        await asyncio.gather(second, return_exceptions=True)
-        hold.set()
-        await asyncio.gather(first, third)
-        fourth = asyncio.create_task(work("fourth", hold))
-        fifth = asyncio.create_task(work("fifth"))
-        await asyncio.sleep(0)
-        fifth.cancel()  # in the very moment in which its turn comes
-        await asyncio.gather(fourth, fifth, return_exceptions=True)
-        await work("last")
-
-    asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
-    assert order[:3] == ["first", "third", "fourth"]
-    assert order[-1] == "last"
-
-
-def test_a_call_to_an_address_in_a_file_leaves_the_limits_of_the_provider_alone() -> None:
-    first, crowd = Crowd(1), Crowd(2)
-
-    async def main() -> list[bool]:
-        told: list[bool] = []
-        request = replace(ask(), held=told.append)
-        async with serve(crowd.answer) as server, serve(first.answer) as other:
-            allowed = {"allow": {"private_network": True}}
-            settings = settings_for(server.url, allowed, max_concurrent=2)
-            async with providers_for(settings) as providers:
-                kind = providers.kind("ask")
-                await kind.perform(ask(provider="one", model_url=f"{other.url}/v1"), print)
-                await asyncio.gather(*(kind.perform(request, print) for _ in range(8)))
-        return told
-
-    told = asyncio.run(asyncio.wait_for(main(), PATIENCE_S))
-    assert (first.most, crowd.most) == (1, 2)
-    # These limits hold for the calls of all runs.
     assert (told.count(True), told.count(False)) == (6, 6)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import answering, is_running, providers_for, said_by, say, say_at
+from provider_server import answering, is_running, providers_for, say, say_at
 
 from waiting import wait_until
 from whorl.errors import ProviderError
@@ -178,14 +178,6 @@ def test_only_allowed_tools() -> None:
     assert "[mcp.t]" in str(refused)
 
 
-@pytest.mark.parametrize("leave", [False, ["git"]])
-def test_programs_need_permission(leave: Any) -> None:
-    (fault,) = calls(settings(leave), tool("number"))
-
-    assert fault.code == "R110"
-    assert "below [allow]" in str(fault)
-
-
 FLOOD = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
 
 
@@ -251,30 +243,6 @@ def test_calls_at_the_same_time_share_a_session() -> None:
             return await asyncio.gather(*(use(request, print) for request in requests))
 
     assert [reply.value for reply in asyncio.run(main())] == [2 * n for n in range(20)]
-
-
-def test_a_server_at_an_address_goes_through_the_one_way_out() -> None:
-    """It is written with the official package."""
-    import uvicorn
-    from sdk_server import server as tools
-
-    async def main() -> list[Any]:
-        config = uvicorn.Config(
-            tools.streamable_http_app(), host="127.0.0.1", port=0, log_level="error", lifespan="on"
-        )
-        web = uvicorn.Server(config)
-        serving = asyncio.create_task(web.serve())
-        while not web.started:
-            await asyncio.sleep(0.01)
-        port = web.servers[0].sockets[0].getsockname()[1]
-        table = {"mcp": {"t": {"url": f"http://127.0.0.1:{port}/mcp"}}}
-        requests = (tool("add", first=20, second=22), tool("shout", text="grüße"))
-        found = await said_by(settings_from(table, {}), *requests)
-        web.should_exit = True
-        await serving
-        return found
-
-    assert [reply.value for reply in asyncio.run(main())] == [42, "GRÜSSE"]
 
 
 @pytest.mark.parametrize("status", [401, 404, 500])

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import (
-    Seen,
-    ask,
-    completion,
-    providers_for,
-    said_by,
-    say,
-    say_at,
-    scripted,
-    send,
-    serve,
-    settings_for,
-)
+from provider_server import Seen, ask, completion, say, say_at, scripted, send, settings_for
 
 from whorl.errors import ProviderError
-from whorl.providers.models.client import Prices, choose_models
-from whorl.providers.models.conversation import Candidate
+from whorl.providers.models.client import choose_models
 from whorl.providers.models.wires import OpenAIWire
-from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from whorl.providers.models.conversation import Candidate
+    from whorl.providers.settings import Settings
 
 TWO = {
     "providers": {
@@ -80,16 +71,6 @@ def test_models_that_are_not_there(table: Any, inputs: dict[str, Any], word: str
         choose_models(settings_from(table, {}), inputs)
 
     assert caught.value.code == "P110"
-
-
-def test_a_provider_that_is_not_set_up_is_not_mistaken_for_a_model() -> None:
-    settings = settings_from({}, {"OPENAI_API_KEY": "k" * 10})
-
-    with pytest.raises(ProviderError, match="ANTHROPIC_API_KEY"):
-        choose_models(settings, {"model": "anthropic/claude-x"})
-
-    router = settings_from({}, {"OPENROUTER_API_KEY": "k" * 10})
-    assert names(router, model="anthropic/claude-x") == [("openrouter", "anthropic/claude-x")]
 
 
 def test_an_address_in_the_file_gets_a_key_only_if_it_belongs_there() -> None:
@@ -222,22 +203,3 @@ def test_wrong_inputs(inputs: dict[str, Any]) -> None:
     (fault,) = say(settings, ask(**{"prompt": "p", **inputs}))
 
     assert fault.code == "P113"
-
-
-def test_what_a_server_elsewhere_refuses_is_not_learned_of_the_own_one() -> None:
-    """A workflow file may name another address for a model; that one speaks for itself only."""
-
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if seen.path.startswith("/else") and "temperature" in seen.json:
-            send(writer, {"error": {"message": "temperature is not supported"}}, status=400)
-        else:
-            send(writer, completion("ok"))
-
-    async def main() -> list[Seen]:
-        async with serve(answer) as server:
-            elsewhere = ask(temperature=0.1, model="m", model_url=f"{server.url}/else/v1")
-            await said_by(settings_for(server.url), elsewhere, ask(temperature=0.1, model="m"))
-            return server.seen
-
-    seen = asyncio.run(main())
-    assert ["temperature" in one.json for one in seen] == [True, False, True]

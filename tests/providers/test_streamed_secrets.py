@@ -42,11 +42,6 @@ def test_no_piece_of_a_secret_is_shown(seed: int) -> None:
     assert len(whole) - len(shown) < len(KEY)
 
 
-def test_text_without_secrets_is_shown_at_once() -> None:
-    assert StreamedText([]).take("sk-") == "sk-"
-    assert StreamedText([Secret(KEY)]).take("good morning") == "good morning"
-
-
 class Seen:
     def __init__(self) -> None:
         self.texts: list[tuple[str, str]] = []

@@ -9,8 +9,8 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import answering, ask, begin, chunk, hang, say_at, send
-from wires import FORMATS, KEY, OLLAMA, OPENAI, Format, every_format, fault_of, perform, streaming
+from provider_server import answering, ask, begin, chunk, send
+from wires import KEY, OLLAMA, OPENAI, Format, every_format, fault_of
 
 from waiting import PATIENCE_S
 
@@ -43,26 +43,6 @@ def test_statuses(form: Format, stream: bool, status: int, code: str, retryable:
     assert "POST http://127.0.0.1" in str(fault)
     assert f"{form.path} gave status {status}" in str(fault)
     assert ("second model" in str(fault)) == (status == 529)
-
-
-@pytest.mark.parametrize("form", FORMATS[:2], ids=lambda form: form.kind)
-@pytest.mark.parametrize("said", ["the upstream server is away", "no stream today"])
-def test_a_refusal_of_one_question_does_not_end_streaming(form: Format, said: str) -> None:
-    """A refusal that another body does not mend says nothing about the fields of the body."""
-
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if "Bad" in seen.body.decode():
-            send(writer, form.error(said), status=400)
-            return
-        await streaming(form, form.pieces(["good"]))(seen, writer)
-
-    (fault, reply), seen = say_at(answer, form.settings, ask("Bad"), ask("Good"))
-
-    assert said in str(fault)
-    assert reply.value == "good"
-    assert "left_out" not in reply.detail
-    assert seen[-1].json["stream"] is True
-    assert len(seen) == (2 if "upstream" in said else 3)
 
 
 @every_format
@@ -135,29 +115,6 @@ def test_malformed_replies(form: Format, stream: bool, name: str) -> None:
     assert fault_of(form, answering(body, kind=kind), stream=stream).code == "P111"
 
 
-@every_format
-@STREAMED
-def test_characters_split_over_chunks(form: Format, stream: bool) -> None:
-    whole = json.dumps(form.plain("Grüße an 😀"), ensure_ascii=False).encode()
-    body = b"".join(form.pieces(["Grüße ", "an 😀"])) if stream else whole
-    kind = form.stream_type if stream else "application/json"
-    answer = streaming(form, [bytes([byte]) for byte in body], kind)
-
-    reply, server, said = perform(form, answer, stream=stream)
-
-    assert reply.value == "Grüße an 😀"
-    assert said == (["Grüße ", "an 😀"] if stream else ["Grüße an 😀"])
-    assert (reply.usage.calls, reply.usage.input_tokens, reply.usage.output_tokens) == (1, 7, 3)
-    assert (reply.detail["model"], reply.detail["finish"]) == ("one/m", "stop")
-    assert server.seen[0].path == form.path
-
-
-def test_the_timeout_of_the_request_holds() -> None:
-    fault = fault_of(OPENAI, hang, ask(timeout_s=0.2))
-
-    assert (fault.code, fault.retryable) == ("P108", True)
-
-
 @pytest.mark.parametrize("piece", [b"x" * 100_000, b": " + b"x" * 100_000 + b"\n"])
 def test_a_stream_without_end(piece: bytes) -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
@@ -183,17 +140,3 @@ def test_an_error_in_the_middle_of_a_stream(form: Format) -> None:
     assert (fault.code, fault.retryable) == ("P103", True)
     assert "it broke" in str(fault)
     assert fault.detail["partial"] == "some text"
-
-
-@every_format
-def test_a_server_that_does_not_end_its_stream_holds_nothing_up(form: Format) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        begin(writer, kind=form.stream_type)
-        for piece in form.pieces(["whole"]):
-            chunk(writer, piece)
-        await writer.drain()
-        await asyncio.sleep(3600)
-
-    reply, _, _ = perform(form, answer)
-
-    assert reply.value == "whole"
