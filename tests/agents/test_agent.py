@@ -23,9 +23,10 @@ from stand_in import (
 )
 
 from waiting import PATIENCE_S
-from whorl.providers.registry import Providers
-from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Request, Usage
+from whorl.errors import UsageError
+from whorl.providers.settings import AgentSettings
+from whorl.providers.settings.sections import agents_from
+from whorl.providers.task import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,13 +230,34 @@ def test_secrets_do_not_come_back(tmp_path: Path) -> None:
     assert key not in shown
 
 
-def test_the_estimate_is_one_call_of_unknown_price(tmp_path: Path) -> None:
-    settings = settings_from({}, {}, project_root=str(tmp_path))
-    kind = Providers(settings).kind("agent")
+def test_the_known_agents_need_no_configuration() -> None:
+    agents = agents_from({}, {})
 
-    unlimited = kind.estimate(Request("r", "s", "agent", CLAUDE))
-    limited = kind.estimate(Request("r", "s", "agent", {**CLAUDE, "max_cost_usd": 2}))
+    assert sorted(agents) == ["claude", "claude-code", "codex", "gemini"]
+    assert agents["claude"] == agents["claude-code"]
+    assert agents["codex"] == AgentSettings(name="codex", kind="codex", program="codex")
+    assert not any(agent.skip_permissions or agent.flags for agent in agents.values())
 
-    assert kind.effect == "priced"
-    assert (unlimited.calls, unlimited.tokens, unlimited.cost_usd) == (1, 0, None)
-    assert limited.cost_usd == 2
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"programme": "claude"}, "did you mean 'program'?"),
+        ({"kind": "parrot"}, "kind must be one of"),
+        ({"kind": "text"}, "needs a program"),
+        ({"program": ["claude"]}, "program must be a text"),
+        ({"program": "claude", "flags": "--x"}, "flags must be a list"),
+        ({"program": "claude", "flags": [1]}, "flags must be a list of texts"),
+        ({"program": "claude", "flags": ["a\0"]}, "NUL"),
+        ({"program": "claude", "skip_permissions": "yes"}, "true or false"),
+        ({"program": "claude", "env": {"A=B": "x"}}, "env.A=B"),
+        ({"program": "claude", "env": {"A": 1}}, "env.A"),
+        ("claude", "must be a table"),
+    ],
+)
+def test_a_wrong_table_is_named(table: Any, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        agents_from({"mine": table}, {})
+
+    assert "[agents.mine]" in str(caught.value)
+    assert words in f"{caught.value} {caught.value.help}"

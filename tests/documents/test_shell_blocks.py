@@ -118,17 +118,3 @@ def test_commands_stand_in_blocks_that_are_run() -> None:
         for block in blocks_of(page):
             if block.language not in SHELL:
                 assert looks.search(block.text) is None, (name, block.line)
-
-
-def test_what_is_not_run_is_there_and_has_a_reason() -> None:
-    for name, settings in SETTINGS.items():
-        commands = [
-            command.text
-            for block in blocks_of(PAGES[name])
-            if block.language in SHELL
-            for command in commands_of(block)
-        ]
-        for begins, reason in settings.get("skip", {}).items():
-            assert len(reason.split()) > 3
-            assert any(command.startswith(begins) for command in commands), (name, begins)
-        assert set(settings.get("exits", {})) <= set(commands)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -41,32 +40,6 @@ def counting() -> whorl.Workflow:
     return whorl.build("count", COUNT, outputs={"sum": "{{ count.add }}"})
 
 
-def test_a_built_loop_runs(place: Path, counting: whorl.Workflow, tasks: whorl.Tasks) -> None:
-    result, again = (whorl.run_sync(counting, tasks=tasks, key="once") for _ in range(2))
-
-    # A key starts one run.
-    assert again.run == result.run
-    assert (result.status, result.output) == ("succeeded", 6)
-    assert result.ok
-    assert result.loops[0].exit_reason == "condition_met"
-    assert result.loops[0].stopped_by == "expression"
-    assert (place / ".whorl" / "whorl.db").exists()
-
-
-async def test_events_come_in_order_and_the_result_after_them(
-    place: Path, counting: whorl.Workflow, tasks: whorl.Tasks
-) -> None:
-    async with whorl.Session(tasks=tasks) as session:
-        run = await session.start(counting)
-        events = [(event.seq, event.kind) async for event in run.events()]
-        result = await run.result()
-        assert not session.opened.driving.is_driven(session.opened.store.resolve(run.id))
-
-    assert [number for number, _ in events] == list(range(1, len(events) + 1))
-    assert events[-1][1] == "run.finished"
-    assert result.output == 6
-
-
 async def test_a_loop_goes_on_and_an_earlier_iteration_is_accepted(
     place: Path, counting: whorl.Workflow, tasks: whorl.Tasks
 ) -> None:
@@ -83,35 +56,6 @@ async def test_a_loop_goes_on_and_an_earlier_iteration_is_accepted(
         forked = await run.fork("count[2]", {"sum": 40})
         seen.append((await forked.result()).output)
         assert seen == [4, 6, 2, 42]
-
-
-def test_a_failed_run_is_resumed_and_only_what_failed_is_tried_again(place: Path) -> None:
-    calls: list[str] = []
-    tasks = whorl.Tasks()
-
-    @tasks.task()
-    def good() -> str:
-        calls.append("good")
-        return "good"
-
-    @tasks.task()
-    def flaky() -> str:
-        calls.append("flaky")
-        if calls.count("flaky") == 1:
-            raise ConnectionError("not yet")
-        return "flaky"
-
-    workflow = whorl.build(
-        "two", {"a": {"use": "good"}, "b": {"use": "flaky"}}, outputs={"x": "{{ a }} {{ b }}"}
-    )
-    failed = whorl.run_sync(workflow, tasks=tasks)
-    with pytest.raises(whorl.RunFailed, match="not yet"):
-        failed.raise_for_status()
-
-    resumed = asyncio.run(whorl.resume(failed.run, tasks=tasks))
-
-    assert resumed.output == "good flaky"
-    assert calls == ["good", "flaky", "flaky"]
 
 
 async def test_every_step_of_a_run_has_a_record(place: Path) -> None:

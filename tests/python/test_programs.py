@@ -143,15 +143,6 @@ def test_a_person_decides_inside_of_a_loop() -> None:
     assert result.outputs == {"text": "short", "approved": True}
 
 
-@pytest.mark.usefixtures("examples")
-def test_fifty_pages_are_summarised_within_a_budget() -> None:
-    pages = [f"Page {number}" for number in range(50)]
-    result = whorl.run_sync(import_module("many").summaries, {"pages": pages})
-
-    assert (result.error, result.outputs) == (None, {"sentences": ["a sentence"] * 50})
-    assert (result.usage.calls, 0 < result.usage.cost_usd < 0.25) == (50, True)
-
-
 async def post(app: Any, path: str, query: str) -> tuple[int, list[str]]:
     """What an ASGI application answers, in the pieces that it sends."""
     status, pieces = 0, []
@@ -174,29 +165,6 @@ async def post(app: Any, path: str, query: str) -> tuple[int, list[str]]:
     scope |= {"headers": [], "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http"}
     await app(scope, receive, send)
     return status, pieces
-
-
-@pytest.mark.usefixtures("examples")
-async def test_twenty_requests_at_once_are_streamed_by_one_application() -> None:
-    service = import_module("service")
-
-    async with service.app.router.lifespan_context(service.app):
-        asked = [post(service.app, "/essays", f"topic=rain+{n}") for n in range(20)]
-        answers = await asyncio.gather(*asked)
-
-    assert {status for status, _ in answers} == {200}
-    for _, pieces in answers:
-        turns = [piece for piece in pieces if piece.startswith("event: iteration")]
-        assert [turn.split("data: ")[1].strip() for turn in turns] == ["1 0.4", "2 0.8", "3 0.6"]
-        assert any("'one'" in piece for piece in pieces)
-        assert pieces[-1] == "event: end\ndata: succeeded\n\n"
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_has_at_most_as_many_lines_as_that_of_a_peer(name: str) -> None:
-    ours, theirs = (ROOT / folder / f"{name}.py" for folder in ("examples/python", "bench/peers"))
-
-    assert _lines(ours) <= _lines(theirs)
 
 
 def _lines(path: Path) -> int:

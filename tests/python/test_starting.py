@@ -4,50 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import enum
 import logging
-import pickle
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whorl
 from whorl.providers.models.local import is_installed
 
-UNTIL = """{"definition": {"actions": {
-  "Init": {"type": "InitializeVariable",
-           "inputs": {"variables": [{"name": "n", "type": "integer", "value": 0}]}},
-  "Until": {"type": "Until", "expression": "@equals(variables('n'), 5)",
-            "actions": {"Inc": {"type": "IncrementVariable", "inputs": {"name": "n", "value": 1}}},
-            "runAfter": {"Init": ["Succeeded"]}}}}}"""
+if TYPE_CHECKING:
+    from pathlib import Path
+
 SAY: dict[str, Any] = {"say": {"value": "{{ n }}"}}
 
 
 def saying(kind: str = "any") -> whorl.Workflow:
     return whorl.build("say", SAY, inputs={"n": kind}, outputs={"n": "{{ say }}"})
-
-
-def test_a_run_shows_the_budget_of_its_file(place: Path) -> None:
-    """Whoever starts it: lists take the budget from the first entry."""
-    (place / "cheap.yaml").write_text(
-        "whorl: 1\nname: cheap\nbudget: 0.5\nsteps: {a: {value: 1}}\n"
-    )
-
-    async def work(**options: Any) -> tuple[Any, float | None]:
-        async with whorl.Session() as session:
-            run = await session.start("cheap.yaml", **options)
-            await run.result()
-            store = session.opened.store
-            first = next(iter(store.read(store.resolve(run.id), limit=1)))
-            return first.event.body.get("limits"), store.run(run.id).budget_usd
-
-    assert asyncio.run(work()) == ({"cost_usd": 0.5}, 0.5)
-    assert asyncio.run(work(budget=0.2)) == ({"cost_usd": 0.2}, 0.2)
 
 
 async def _runs() -> int:
@@ -64,39 +39,6 @@ def project(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (place / "flows").mkdir()
     monkeypatch.chdir(place / "flows")
     return place
-
-
-def test_a_file_may_name_files_of_its_project(project: Path) -> None:
-    (project / "flows" / "main.yaml").write_text(
-        "whorl: 1\nname: main\nsteps: {c: {call: ../shared/child.yaml}}\noutputs: {x: '{{ c.a }}'}"
-    )
-
-    assert whorl.run_sync("main.yaml").output == 4
-    assert whorl.run_sync(whorl.load("main.yaml")).output == 4
-
-
-def test_the_limits_of_the_project_hold(project: Path) -> None:
-    (project / "flows" / "until.json").write_text(UNTIL)
-
-    result = whorl.run_sync("until.json")
-
-    assert (result.loops[0].iterations, result.loops[0].exit_reason) == (3, "max_iterations")
-    Path("other.toml").write_text("[limits]\niterations = 2\n")
-    other = whorl.run_sync(whorl.load("until.json", config="other.toml"))
-    assert other.loops[0].iterations == 2
-
-
-class Color(enum.StrEnum):
-    RED = "red"
-
-
-@pytest.mark.usefixtures("place")
-def test_inputs_are_any_json_like_value() -> None:
-    given = MappingProxyType({"a": (1, 2), "b": MappingProxyType({"c": Color.RED})})
-
-    result = whorl.run_sync(saying(), MappingProxyType({"n": given}))  # type: ignore[dict-item]
-
-    assert result.output == {"a": [1, 2], "b": {"c": "red"}}
 
 
 @pytest.mark.usefixtures("place")
@@ -119,19 +61,6 @@ def test_what_json_cannot_hold_is_refused_with_its_place() -> None:
         whorl.run_sync(saying(), [("n", 1)])  # type: ignore[arg-type]
 
     assert asyncio.run(_runs()) == 0
-
-
-@pytest.mark.usefixtures("place")
-def test_inputs_that_do_not_fit_make_no_run_and_use_no_key() -> None:
-    for given, words in (
-        ({}, r"needs the input 'n' \(integer\)$"),
-        ({"m": 1}, "has no input 'm'"),
-        ({"n": "x"}, "must be a whole number"),
-    ):
-        with pytest.raises(whorl.UsageError, match=words):
-            whorl.run_sync(saying("integer"), given, key="order-17")
-
-    assert whorl.run_sync(saying("integer"), {"n": 1}, key="order-17").output == 1
 
 
 @pytest.mark.usefixtures("place")
@@ -221,58 +150,6 @@ async def test_a_session_that_is_closed_lets_calls_end() -> None:
         await resumed.resume()
         result = await resumed.result()
     assert (result.status, len(calls)) == ("succeeded", 2)
-
-
-@pytest.mark.usefixtures("place")
-def test_mistakes_in_what_is_built_are_named_by_their_place() -> None:
-    steps: dict[str, Any] = {
-        "a": {"value": 1},
-        "l": {"repeat": {"until": ["true", {"scroe": 1}], "steps": {"x": {"valeu": 1}}}},
-    }
-
-    with pytest.raises(whorl.InvalidWorkflow) as caught:
-        whorl.build("bad", steps)
-
-    told = [one.message.partition(": ")[0] for one in caught.value.diagnostics]
-    assert "steps.l.repeat.steps.x.valeu" in told
-    assert any(one.startswith("steps.l.repeat.until[1]") for one in told)
-    assert "bad" not in str(caught.value)
-
-
-@pytest.mark.usefixtures("place")
-def test_values_that_json_cannot_hold_cannot_be_built_of() -> None:
-    for value in ({1}, float("nan"), object(), b"x"):
-        with pytest.raises(whorl.UsageError, match=r"^steps\.a\.value\[0\] is"):
-            whorl.build("w", {"a": {"value": [value]}})
-
-
-@pytest.mark.usefixtures("place")
-def test_a_built_workflow_has_all_that_a_file_has() -> None:
-    workflow = whorl.build(
-        "w", {"a": {"ask": "hello"}}, system="Be brief.", description="Says hello."
-    )
-
-    assert workflow.ir.description == "Says hello."
-    assert "Be brief." in repr(workflow.ir.defaults)
-    assert repr(workflow) == "Workflow(name='w', file='', warnings=())"
-    assert {workflow: 1}[workflow] == 1
-
-
-@pytest.mark.usefixtures("place")
-def test_errors_can_be_sent_to_another_process() -> None:
-    with pytest.raises(whorl.InvalidWorkflow) as invalid:
-        whorl.build("bad", {"a": {"valeu": 1}})
-    tasks = whorl.Tasks()
-    tasks.add("fail", [].pop)
-    failed = whorl.run_sync(whorl.build("w", {"a": {"use": "fail"}}), tasks=tasks)
-    with pytest.raises(whorl.RunFailed) as caught:
-        failed.raise_for_status()
-
-    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
-
-    assert (again.run, again.cause) == (failed.run, caught.value.cause)
-    assert "IndexError" in str(again.cause.detail["cause"])
-    assert pickle.loads(pickle.dumps(invalid.value)).diagnostics == invalid.value.diagnostics  # noqa: S301
 
 
 _DIES = """

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whorl
-from waiting import PATIENCE_S
-from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from whorl.interpreter.events import Event
+    from whorl.runtimes.journal.journal import RunId
 
 pytestmark = pytest.mark.usefixtures("place")
 
@@ -106,19 +105,6 @@ async def test_a_request_to_a_run_that_is_being_left_is_carried_out_once() -> No
         assert [event.kind async for event in run.events()].count("run.resumed") == 1
 
 
-async def test_what_is_shown_is_taken_with_edits() -> None:
-    steps: dict[str, Any] = {
-        "gate": {"approve": {"message": "publish?", "show": "a draft"}},
-        "after": {"value": "{{ gate.value }}"},
-    }
-
-    async with whorl.Session() as session:
-        run = await session.start(whorl.build("ask", steps))
-        await run.result()
-        await run.approve(value="by hand")
-        assert (await run.result()).output == "by hand"
-
-
 async def test_a_loop_is_stopped_after_the_iteration_that_is_under_way() -> None:
     turns = Turns(free=1)
     async with whorl.Session(tasks=turns.tasks) as session:
@@ -177,20 +163,6 @@ async def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -
         assert (await run.result()).status == "succeeded"
 
 
-async def test_a_second_decision_is_refused() -> None:
-    async with whorl.Session() as session:
-        run = await session.start(whorl.build("ask", ASK))
-        await run.result()
-        asked = (run.approve(), run.reject())
-        answers = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(one) for one in answers] == [type(None), whorl.UsageError]
-        assert (await run.result()).status == "succeeded"
-
-
-async def test_resuming_a_run_that_waits_leaves_it_waiting() -> None:
-    assert (await whorl.resume(await _asking())).status == "waiting"
-
-
 async def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
     steps: dict[str, Any] = {**ASK, "turn": {"use": "turn", "with": {"number": 1}}}
 
@@ -207,48 +179,3 @@ async def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
         done, _ = await asyncio.wait({waiting}, timeout=0.05)
         turns.may_go_on.set()
         assert [str(len(done)), (await waiting).status] == ["0", "succeeded"]
-
-
-async def test_entries_of_a_run_come_while_another_session_drives_it() -> None:
-    tasks, seen = whorl.Tasks(), [asyncio.Event() for _ in range(20)]
-
-    async def turn(number: int) -> int:
-        await seen[number - 1].wait()
-        return number
-
-    tasks.add("turn", turn)
-    kinds: list[str] = []
-    async with whorl.Session(tasks=tasks) as first, whorl.Session(tasks=tasks) as second:
-        run = await first.start(counting())
-        async with asyncio.timeout(PATIENCE_S):
-            async for entry in second._opened().runtime.follow(RunId(run.id)):
-                kinds.append(entry.event.kind)
-                # Each turn goes on when this has seen that it began.
-                if entry.event.kind == "task.started":
-                    seen[kinds.count("task.started") - 1].set()
-        assert (await run.result()).status == "succeeded"
-    assert kinds[-1] == "run.finished"
-
-
-async def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> None:
-    two = {name: {"approve": {"message": f"{name}?"}} for name in ("left", "right")}
-
-    refused = []
-    async with whorl.Session() as session:
-        run = await session.start(whorl.build("two", {"both": {"together": two}}))
-        await run.result()
-        for at in (None, "both/right", "both/right"):
-            try:
-                await run.approve(at=at)
-            except whorl.UsageError as fault:
-                refused.append(str(fault))
-        await run.result()
-        kinds = [(event.kind, event.address) async for event in run.events()]
-        await run.cancel()
-    answered = [address for kind, address in kinds if kind == "gate.decided"]
-
-    assert refused == [
-        "several decisions are open: both/left, both/right",
-        "no question is open at 'both/right', or it is answered already",
-    ]
-    assert answered == ["both/right"]

@@ -46,31 +46,6 @@ async def _all_of(run: whorl.Run) -> list[whorl.StreamEvent]:
     return [event async for event in run.stream()]
 
 
-async def test_a_stream_has_tokens_iterations_verdicts_costs_and_the_end() -> None:
-    async with whorl.Session() as session:
-        events = await _all_of(await session.start(growing))
-    text = {
-        at: "".join(e.text for e in events if isinstance(e, whorl.Token) and e.address == at)
-        for at in ("grow[1]/write", "grow[2]/write")
-    }
-    kinds = [type(event).__name__ for event in events if not isinstance(event, whorl.Token)]
-    turns = [event for event in events if isinstance(event, whorl.IterationFinished)]
-
-    assert text == {"grow[1]/write": "ab", "grow[2]/write": "ab"}
-    turn = ["IterationStarted", "StepStarted", "StepFinished", "IterationFinished"]
-    assert kinds == ["RunStarted", *turn, *turn, "LoopFinished", "RunFinished"]
-    assert [(turn.number, turn.score, turn.met, turn.by) for turn in turns] == [
-        (1, 0.25, False, None),
-        (2, 0.5, True, "score"),
-    ]
-    assert [turn.usage.cost_usd for turn in turns] == [0.01, 0.01]
-    assert turns[1].verdicts[0]["at_least"] == 0.5
-    for turn_at in ("grow[1]/write", "grow[2]/write"):
-        at = [e for e in events if e.address == turn_at]
-        assert isinstance(at[0], whorl.StepStarted)
-        assert isinstance(at[-1], whorl.StepFinished)
-
-
 async def test_a_stream_is_narrowed_by_kind_and_place() -> None:
     async with whorl.Session() as session:
         run = await session.start(growing)

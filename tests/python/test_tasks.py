@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import threading
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,45 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("place")
-
-
-class Word(str, Enum):  # noqa: UP042 - what programs have
-    """A text of a kind of its own."""
-
-    RAIN = "rain"
-
-
-def test_texts_and_tuples_of_kinds_of_their_own_become_plain() -> None:
-    tasks = whorl.Tasks()
-    tasks.add("words", lambda: (Word.RAIN, {Word.RAIN: Word.RAIN}))
-
-    result = whorl.run_sync(whorl.build("words", {"words": {"use": "words"}}), tasks=tasks)
-
-    assert (result.error, result.output) == (None, ["rain", {"rain": "rain"}])
-
-
-def test_a_task_is_given_the_same_at_each_attempt() -> None:
-    seen: list[list[int]] = []
-    tasks = whorl.Tasks()
-
-    @tasks.task()
-    def flaky(items: list[int]) -> int:
-        seen.append(list(items))
-        items.pop()
-        if len(seen) < 3:
-            raise ConnectionError("reset")
-        return len(items)
-
-    step: dict[str, Any] = {
-        "use": "flaky",
-        "with": {"items": "{{ items }}"},
-        "retry": {"times": 5, "wait": "1ms"},
-    }
-    workflow = whorl.build("flaky", {"a": step}, inputs={"items": "list"})
-
-    result = whorl.run_sync(workflow, {"items": [1, 2]}, tasks=tasks)
-
-    assert (result.status, seen) == ("succeeded", [[1, 2], [1, 2], [1, 2]])
 
 
 class _Odd(BaseException):
@@ -112,27 +71,6 @@ def test_an_interrupt_in_a_task_interrupts_the_program() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         whorl.run_sync(whorl.build("w", {"a": {"use": "interrupted"}}), tasks=tasks)
-
-
-def test_many_plain_functions_at_once_have_their_own_time_each(place: Path) -> None:
-    """All of them must be under way together, or none of them ends."""
-    together = threading.Barrier(20)
-    tasks = whorl.Tasks()
-
-    @tasks.task()
-    def meet(number: int) -> int:
-        together.wait(PATIENCE_S)
-        return number
-
-    step: dict[str, Any] = {"use": "meet", "with": {"number": "{{ i }}"}}
-    each: dict[str, Any] = {
-        "each": "{{ range(20) | list }}",
-        "as": "i",
-        "at_once": 20,
-        "steps": {"x": step},
-    }
-
-    assert whorl.run_sync(whorl.build("w", {"e": each}), tasks=tasks).status == "succeeded"
 
 
 def _count(text: str) -> int:
@@ -192,15 +130,3 @@ def test_a_task_that_raises_keeps_its_traceback_without_secrets(
     assert "in look_up" in printed
     stored = b"".join(path.read_bytes() for path in (place / ".whorl").glob("whorl.db*"))
     assert "sk-very-secret" not in lines + printed + stored.decode("latin-1")
-
-
-def test_a_task_that_nobody_knows_says_how_to_give_it() -> None:
-    workflow = whorl.build("greet", {"hello": {"use": "greet", "with": {"name": "Ada"}}})
-
-    with pytest.raises(whorl.UsageError) as caught:
-        whorl.run_sync(workflow)
-
-    assert "`tasks = whorl.Tasks(); tasks.add('greet', function)`" in str(caught.value)
-    tasks = whorl.Tasks()
-    tasks.add("greet", lambda name: f"hello {name}")
-    assert whorl.run_sync(workflow, tasks=tasks).output == "hello Ada"
