@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,8 +17,6 @@ from jsonschema import Draft202012Validator
 from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command_line import Whorl
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -254,39 +253,3 @@ def test_a_fork_that_is_advised_uses_the_new_file(whorl: Whorl, project: Path) -
     again = whorl(*advised(plain.err, "fork"))
     assert SAYS not in again.err
     whorl("show last/report").prints("Report about draft three")
-
-
-def test_a_new_prompt_counts(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (project / "flows").mkdir()
-    (project / "prompts").mkdir()
-    (project / "prompts" / "second.md").write_text("Fail please")
-    text = FAILING.replace('"Fail please"', "{file: ../prompts/second.md}")
-    (project / "flows" / "failing.yaml").write_text(text)
-    monkeypatch.chdir(project / "flows")
-    whorl("run failing.yaml")
-    assert SAYS not in whorl("resume last").err
-    (project / "prompts" / "second.md").write_text("Report")
-    monkeypatch.chdir(project / "prompts")
-
-    # It goes on with the prompt that it began with.
-    done = whorl("resume last").ends(1, f"second.md {SAYS}")
-
-    assert advised(done.err, "run")[1] == "../flows/failing.yaml"
-    whorl(*advised(done.err, "run")).ends(0)
-
-
-def test_what_is_no_change_is_not_told_as_one(whorl: Whorl, project: Path) -> None:
-    """A secret that stands in the file, and a file that is gone; an answer tells of a change."""
-    pin = {"type": "SecureString", "defaultValue": "sesame-1234"}
-    loop = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
-    again = loop | {"actions": {"Say": {"type": "Compose", "inputs": "x"}}}
-    definition = {"parameters": {"pin": pin}, "actions": {"Again": again}}
-    (project / "keyed.json").write_text(json.dumps({"definition": definition}))
-    whorl("run keyed.json").ends(0)
-    assert SAYS not in whorl("continue last -n 1").ends(0).err
-    whorl("run failing.yaml")
-    (project / "failing.yaml").unlink()
-    assert SAYS not in whorl("resume last").says("next: whorl resume").err
-    whorl("run gated.yaml")
-    (project / "gated.yaml").write_text(GATED.replace("Publish", "Print"))
-    whorl("runs approve last").says(f"gated.yaml {SAYS}")

@@ -34,6 +34,44 @@ def test_validate(whorl: Whorl, project: Path) -> None:
     whorl("validate polish.yaml").ends(2, "gone.json")
 
 
+MINE = """
+[allow]
+commands = true
+
+[defaults]
+provider = "mine"
+
+[providers.mine]
+base_url = "http://127.0.0.1:9/v1"
+model = "m"
+
+[agents.own]
+program = "true"
+"""
+DOUBTED = {
+    "{agent: claud, prompt: hi}": "warning[P113]: step 'a' uses the agent 'claud', which is "
+    "not known; add [agents.claud] to whorl.toml; did you mean 'claude'?",
+    "{read: /etc/passwd}": "warning[P113]: step 'a' cannot read what it names: file "
+    "'/etc/passwd' is absolute; write it relative to the project's folder",
+    "{read: notes/x.md}": "file 'notes/x.md' does not exist",
+    "{read: ../x.md}": "file '../x.md' is outside of the project",
+    "{read: .env}": "warning[P125]: step 'a' cannot read what it names: file '.env' may not",
+    "{ask: hi, files: [ok.md, /etc/passwd]}": "file '/etc/passwd' is absolute",
+    "{ask: hi, images: ~/x.png}": "file '~/x.png' begins with '~'",
+}
+RIGHT = (
+    "{agent: own, prompt: hi}",
+    "{agent: '{{ x }}', prompt: hi}",
+    "{ask: hi, model: meta-llama/llama-3}",
+    "{ask: hi, model: mistralai/mixtral}",
+    "{ask: hi, model: deepseek-ai/r1}",
+    "{ask: hi, model: gpt-5}",
+    "{read: ok.md}",
+    "{read: '{{ x }}'}",
+    "{ask: hi, files: ['{{ x }}', '/{{ x }}', ok.md]}",
+)
+
+
 def test_folders_are_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
     flows = project / "flows"
     (flows / "deep").mkdir(parents=True)
@@ -185,22 +223,3 @@ def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: P
         "whorl: 1\nsteps: {a: {ask: x}, b: {value: '{{ (a | fromjson).n }}'}}\n"
     )
     whorl("run apart.yaml --dry-run").ends(1, "the invented answer lacks")
-
-
-@click.command()
-@click.argument("file")
-@click.option("--rule", multiple=True)
-@click.option("--pair", nargs=2, multiple=True)
-@click.option("--range", "span", nargs=2)
-@click.option("--quick", is_flag=True)
-def _given(**_: object) -> None:
-    click.echo("\n".join(same_command()))
-
-
-def test_advised_options_are_repeated_as_given(capsys: pytest.CaptureFixture[str]) -> None:
-    for line in ("--rule a --rule b", "--pair a 1 --pair b 2", "--range 1 2 --quick"):
-        words = ["FILE", *line.split()]
-        _given.main(words, prog_name="given", standalone_mode=False)
-        found = capsys.readouterr().out.split()
-        assert sorted(found) == sorted(words)
-        assert [word for word in found if word != "FILE"] == words[1:]

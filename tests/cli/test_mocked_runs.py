@@ -93,7 +93,3 @@ def test_a_key_belongs_to_mocked_answers_or_to_real_ones(whorl: Whorl, tested: P
     whorl("run polish.yaml x --key k --trust").ends(2, "the key 'k' belongs to run")
     whorl("run polish.yaml x --key own --trust").ends(0)
     whorl("run polish.yaml x --key own --mocks").ends(2, "the key 'own' belongs to run")
-
-
-def test_the_label_is_not_given_by_people(whorl: Whorl) -> None:
-    whorl("run polish.yaml x --label mocked=no").ends(2, "the label 'mocked'")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import Any
 
 import pytest
 from provider_server import Seen, ask, completion, say, say_at, scripted, send, settings_for
 
 from whorl.errors import ProviderError
 from whorl.providers.models.client import choose_models
+from whorl.providers.models.conversation import Candidate
 from whorl.providers.models.wires import OpenAIWire
+from whorl.providers.settings import Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from whorl.providers.models.conversation import Candidate
-    from whorl.providers.settings import Settings
 
 TWO = {
     "providers": {
@@ -122,40 +119,6 @@ def test_an_unknown_kind_of_provider_fails_at_its_first_call() -> None:
 
 
 PRICES = {"prices": {"scripted": {"input": 1000.0, "output": 10000.0}}}
-
-
-def test_the_estimate_that_is_reserved() -> None:
-    async def main() -> list[Any]:
-        settings = settings_for("https://x.example", PRICES)
-        async with providers_for(settings) as providers:
-            kind = providers.kind("ask")
-            return [
-                kind.estimate(ask("Rate", model="scripted", max_tokens=2)),
-                kind.estimate(ask("Rate", model="scripted")),
-                kind.estimate(ask("Rate", model="unpriced")),
-                kind.estimate(ask("Rate", model=["scripted", "unpriced"])),
-            ]
-
-    short, usual, unpriced, mixed = asyncio.run(main())
-    assert 0.021 <= short.cost_usd <= 0.029
-    assert (short.calls, short.tokens) == (1, 6)
-    assert usual.tokens == 4 + 1024
-    assert unpriced.cost_usd is None
-    assert mixed.cost_usd is None
-
-
-def test_prices_of_the_public_list() -> None:
-    settings = settings_from({}, {"OPENAI_API_KEY": "k" * 10})
-    official = settings.providers["openai"]
-    elsewhere = ProviderSettings(name="openai", base_url="https://proxy.example/v1")
-    prices = Prices(settings)
-
-    cost = prices.cost(Candidate(official, "gpt-4o-mini"), 1_000_000, 1_000_000)
-
-    assert cost is not None
-    assert 0.1 < cost < 10
-    assert prices.cost(Candidate(official, "no-such-model"), 1, 1) is None
-    assert prices.cost(Candidate(elsewhere, "gpt-4o-mini"), 1, 1) is None
 
 
 def test_a_model_that_does_not_exist_has_an_error_of_its_own(

@@ -187,6 +187,13 @@ def _complete_usage(
             loop["usage"] = usage_document(loops[loop["path"]].get("usage"))
 
 
+def input_of(store: SqliteStore, run: RunId) -> Json:
+    """Returns the only input of a run, or all inputs by name."""
+    entry = next(iter(store.read(run, limit=1)), None)
+    given = None if entry is None else shown(entry.event).get("input")
+    return next(iter(given.values())) if isinstance(given, dict) and len(given) == 1 else given
+
+
 def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
     """Returns a warning if the first answer of a model is the built-in toy model's."""
     for entry in store.read(run, limit=_FIRST_ENTRIES):
