@@ -75,15 +75,14 @@ def check_size(given: dict[str, Json]) -> None:
     from whorl.source import VALUE_LIMITS
 
     for name, value in given.items():
-        level, count = [value], 1
-        while level and count <= VALUE_LIMITS.values_max:
-            inner = (part.values() if isinstance(part, dict) else part for part in level
-                     if isinstance(part, dict | list))  # fmt: skip
-            level = [part for parts in inner for part in parts]
-            count += len(level)
-        if count > VALUE_LIMITS.values_max:
+        if _count(value) > VALUE_LIMITS.values_max:
             words = f"the input {name!r} holds more than {VALUE_LIMITS.values_max:,} values"
             raise UsageError(words, help=LESS, code="R111")
+
+
+def _count(value: Json) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_count, inner))
 
 
 def check_labels(labels: dict[str, str]) -> dict[str, str]:
@@ -219,10 +218,10 @@ def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unkno
 
     settings, functions = providers.settings, providers.context.functions
     tables: dict[str, tuple[str, str, str, Collection[str], str]] = {
-        "agent": ("agent", "agent", "P113", agents_of(settings), "[agents.NAME]"),
+        "agent": ("agent", "agent", "P113", agents_of(settings), "[agents.{}]"),
         "use": ("task", "task", "P114", [*functions.names(), *settings.tasks], ""),
         "http": ("key", "key", "P116", settings.keys, "[keys.NAME] with its url and token"),
-        "tool": ("server", "MCP server", "P120", settings.mcp, "[mcp.NAME]"),
+        "tool": ("server", "MCP server", "P120", settings.mcp, "[mcp.{}]"),
     }
     if task.kind not in tables:
         return
@@ -234,7 +233,7 @@ def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unkno
     words = ""
     place = settings.tasks.get(name, "") if task.kind == "use" else ""
     if name not in known:
-        advice = f"add {section} to whorl.toml" if section else how_to_give(name)
+        advice = f"add {section.format(name)} to whorl.toml" if section else how_to_give(name)
         near = did_you_mean(name, known)
         words = f"which is not known; {advice}{'; ' + near if near else ''}"
     elif task.kind == "http" and not settings.keys[name].headers:
