@@ -16,7 +16,7 @@ from crash.in_memory import CrashingCase
 from crash.promise import broken
 from crash.stored import KilledCase, StoredCase
 from threats import tally
-from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite import SqliteStore, store
 from whorl.services.inspecting.results import result_of
 
 if TYPE_CHECKING:
@@ -77,8 +77,18 @@ def _strikes(case: Case, path: Path) -> tuple[int, list[int]]:
 @pytest.mark.sample(11)
 @pytest.mark.campaign
 @pytest.mark.filterwarnings(_DEAD_THREADS)
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in _TRIED])
-def test_the_store_may_die_at_any_append(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("case", "by"),
+    [
+        pytest.param(case, by, id=f"{case.id} by {by}")
+        for by, cases in (("the loop", _TRIED), ("the thread", _TRIED[::3]))
+        for case in cases
+    ],
+)
+def test_the_store_may_die_at_any_append(
+    case: Case, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_QUICK_S", 60.0 if by == "the loop" else -1.0)
     count, different = _strikes(case, tmp_path)
     points = range(1, count + 1) if IS_CAMPAIGN else different
 

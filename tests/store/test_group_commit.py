@@ -11,6 +11,7 @@ from journal_makers import iteration, started
 
 from whorl.errors import StoreError
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite import store as writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,7 @@ def test_nothing_is_acknowledged_when_the_writer_dies(
 ) -> None:
     died = threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
+    monkeypatch.setattr(writer, "_QUICK_S", -1.0)
     points = Points()
     store = SqliteStore(path, crash_hook=points)
     run, owner = asyncio.run(started(store))
