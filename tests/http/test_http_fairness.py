@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import TOKEN
 
-from whorl.runtimes.time_slices import CpuScheduler
+from whorl.runtimes.time_slices import SLICE_S, CpuScheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from served import Spawn
@@ -135,3 +135,39 @@ def test_a_mistake_in_a_turn_belongs_to_its_run() -> None:
 
     made, seconds = asyncio.run(main())
     assert (made, seconds >= 0) == ("next", True)
+
+
+def test_what_has_many_steps_gives_way_to_others() -> None:
+    """Once it has computed for a turn, those that have computed less come first."""
+    order: list[int] = []
+
+    def steps(name: int) -> Generator[None, None, int]:
+        for _ in range(3):
+            busy = time.thread_time() + SLICE_S
+            while time.thread_time() < busy:
+                pass
+            order.append(name)
+            yield
+        return name
+
+    async def main() -> list[int | None]:
+        turns = CpuScheduler()
+        each = [turns.go_through(steps(name), lambda: False) for name in (1, 2)]
+        return await asyncio.gather(*each)
+
+    assert asyncio.run(main()) == [1, 2]
+    assert order != sorted(order)
+
+
+def test_what_has_many_steps_can_be_stopped() -> None:
+    def steps() -> Generator[None, None, None]:
+        while True:
+            yield
+
+    asked: list[int] = []
+
+    def is_stopped() -> bool:
+        asked.append(1)
+        return len(asked) > 5
+
+    assert asyncio.run(CpuScheduler().go_through(steps(), is_stopped)) is None

@@ -22,7 +22,7 @@ from whorl.interpreter.requests import objection
 from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass, end_loading
 from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer, Driver, end_of
-from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.folding import fold, folding
 from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, remembered
 from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealed_secrets import (
@@ -173,6 +173,7 @@ class LocalRuntime:
         if is_idle and not self.store.is_owned(run):
             return False
         folded = await self._folded(run, to_drive=False)
+        assert folded is not None
         raise_objection(objection(folded.machine, event))
         redaction = redaction_of(folded.machine.state.get("secrets", ()))
         await self.store.post(run, sealed(event, run, self.store.seals, redaction))
@@ -225,6 +226,8 @@ class LocalRuntime:
                 if fault.code != CODE or [event.kind for event in requests] != ["run.cancelled"]:
                     raise
                 return await self._end_unread(run, owner, requests[0])
+            if folded is None:
+                return "stopped"
             for event in requests:
                 raise_objection(objection(folded.machine, event))
             # Never earlier than what the run knows: a clock set back meanwhile holds nothing up.
@@ -262,6 +265,7 @@ class LocalRuntime:
         The outcome of open calls is unknown.
         """
         folded = await self._folded(run, to_drive=False)
+        assert folded is not None
         if self.store.run(run).status not in ENDED:
             machine, at = folded.machine, cancelled.at
             doubts = [in_doubt(machine, address, at) for address in machine.in_flight()]
@@ -269,13 +273,16 @@ class LocalRuntime:
             await self.store.append(run, owner, ends, after=folded.seq)
         return self.store.run(run).status
 
-    async def _folded(self, run: RunId, *, to_drive: bool) -> Folded:
-        """Folds the run; a long journal is replayed beside the event loop."""
+    async def _folded(self, run: RunId, *, to_drive: bool) -> Folded | None:
+        """Folds the run; a long journal is replayed beside the event loop.
+
+        Returns None if the run was to be driven but this process is stopping.
+        """
         plan = self.plan(run)
-        work = partial(fold, self.store, run, plan, to_drive=to_drive)
         if plan.is_light and self.store.run(run).last_seq <= SHORT:
-            return work()
-        return (await self.turns.take(0.0, work))[0]
+            return fold(self.store, run, plan, to_drive=to_drive)
+        steps = folding(self.store, run, plan, to_drive=to_drive)
+        return await self.turns.go_through(steps, lambda: to_drive and self._stopping.is_set())
 
     async def _sleep_until(self, run: RunId, clock: RunClock, due: float, date: float) -> None:
         """Waits without the run in memory; a message for the run ends the wait."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from whorl.language.chunked_json import is_large
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from whorl.interpreter.events import Event
     from whorl.interpreter.machine import Machine
@@ -27,6 +27,7 @@ Made = TypeVar("Made")
 # How far a run computes before others have their turn: a few milliseconds.
 SLICE_STEPS = 200
 SLICE_FUEL = 4_000
+SLICE_S = 0.005
 # How long a run may compute while a process drives it, in seconds of CPU.
 CPU_MAX_S = 600.0
 # A thread without work ends; the next work begins another one.
@@ -73,6 +74,21 @@ class CpuScheduler:
         finally:
             self.under_way -= 1
 
+    async def go_through(
+        self, steps: Generator[None, None, Made], is_stopped: Callable[[], bool]
+    ) -> Made | None:
+        """Does work of many steps, some in each turn; returns its result.
+
+        Returns None if it was stopped before the end.
+        """
+        used_s = 0.0
+        while not is_stopped():
+            ended, seconds = await self.take(used_s, partial(_some, steps, is_stopped))
+            if ended is not None:
+                return ended[0]
+            used_s += seconds
+        return None
+
     def _work(self) -> None:
         while True:
             with self._changed:
@@ -82,6 +98,16 @@ class CpuScheduler:
                 wanted = heappop(self._waiting) if self._waiting else None
             if wanted is not None and not wanted.done.cancelled():
                 _do(wanted)
+
+
+def _some(steps: Generator[None, None, Made], is_stopped: Callable[[], bool]) -> tuple[Made] | None:
+    end = time.thread_time() + SLICE_S
+    try:
+        while time.thread_time() < end and not is_stopped():
+            next(steps)
+    except StopIteration as ended:
+        return (ended.value,)
+    return None
 
 
 def _do(wanted: _Slice) -> None:

@@ -16,7 +16,7 @@ from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealed_secrets import SEALED, hide, opened, opened_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from whorl.runtimes.journal.journal import Entry, Journal, RunId
     from whorl.runtimes.journal.keys import Seals
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 # What most events lead to is done within so many steps; a long work is left to the driver.
 STEPS_AT_END, FUEL_AT_END = 500, 10_000
+# So many entries are taken before others may have their turn.
+ENTRIES_AT_ONCE = 20
 # So many notes at most the machine is behind the journal while that is read.
 BEHIND_MAX = 64
 # What comes of an entry or a state that the machine has not written.
@@ -65,12 +67,19 @@ def fold(
     still busy.
     """
     plan = plan or Plan(from_json(journal.workflow(run)))
+    return _end_of(folding(journal, run, plan, to_drive=to_drive))
+
+
+def folding(
+    journal: Journal, run: RunId, plan: Plan, *, to_drive: bool
+) -> Generator[None, None, Folded]:
+    """Folds a run in steps of milliseconds, so that other runs can compute in between."""
     try:
-        folded = _folded(journal, run, plan, journal.seals)
+        folded = yield from _folding(journal, run, plan, journal.seals)
     except StoreError as fault:
         if to_drive or fault.code != CODE:
             raise
-        folded = _folded(journal, run, plan, None)
+        folded = yield from _folding(journal, run, plan, None)
     if not to_drive:
         hide(folded.machine)
     return folded
@@ -86,6 +95,14 @@ def check_key(journal: Journal, run: RunId) -> None:
             return
 
 
+def _end_of(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return ended.value  # type: ignore[no-any-return]
+
+
 def as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
     """Makes a view of a run with its key; without the key, with redacted secrets."""
     try:
@@ -96,30 +113,40 @@ def as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
         return look(None)
 
 
-def _folded(journal: Journal, run: RunId, plan: Plan, seals: Seals | None) -> Folded:
+def _folding(
+    journal: Journal, run: RunId, plan: Plan, seals: Seals | None
+) -> Generator[None, None, Folded]:
     stored = stored_in(journal, run, seals)
     if stored is not None:
         try:
             folded = Folded(Machine.restore(plan, stored[1]), stored[0], run, seals)
             folded.machine.is_blind = seals is None
-            return _folded_on(journal, folded, partial(take, folded))
+            return (yield from _folded_on(journal, folded, partial(take, folded)))
         except _MISSHAPEN:
             pass  # another process wrote it: the journal has all of it
     replay = Replay(journal, run, plan, seals=seals)
     try:
-        return _folded_on(journal, replay.folded, replay.take)
+        return (yield from _folded_on(journal, replay.folded, replay.take))
     except _MISSHAPEN as fault:
         words = f"entry {replay.folded.seq} of run {run} lacks fields of its kind ({fault!r:.80})"
         advice = "restore a backup; other runs are not affected"
         raise StoreError(words, code="R906", help=advice) from fault
 
 
-def _folded_on(journal: Journal, folded: Folded, take_next: Callable[[Entry], bool]) -> Folded:
+def _folded_on(
+    journal: Journal, folded: Folded, take_next: Callable[[Entry], bool]
+) -> Generator[None, None, Folded]:
+    machine = folded.machine
     for entry in journal.read(folded.run, after=folded.seq):
+        while entry.event.kind in FED_KINDS and machine.is_before(entry.event):
+            machine.advance(steps=STEPS_AT_END, fuel=FUEL_AT_END, to=machine.place_of(entry.event))
+            yield
         take_next(entry)
-    come_to_rest(folded)
+        if entry.seq % ENTRIES_AT_ONCE == 0:
+            yield
+    yield from _coming_to_rest(folded)
     folded.forget_journaled()
-    folded.machine.recover()
+    machine.recover()
     return folded
 
 
@@ -144,14 +171,23 @@ def take(folded: Folded, entry: Entry) -> bool:
 
 def catch_up(folded: Folded) -> None:
     """Advances the machine until it has made all notes that are in the journal, and no further."""
+    _end_of(_catching_up(folded))
+
+
+def _catching_up(folded: Folded) -> Generator[None, None, None]:
     while len(folded.unsaid) < folded.journaled and folded.machine.is_busy:
         folded.machine.advance(steps=1)
         hear(folded)
+        yield
 
 
 def come_to_rest(folded: Folded) -> None:
     """Advances the machine past the notes in the journal, as far as that is quick."""
-    catch_up(folded)
+    _end_of(_coming_to_rest(folded))
+
+
+def _coming_to_rest(folded: Folded) -> Generator[None, None, None]:
+    yield from _catching_up(folded)
     folded.machine.advance(steps=STEPS_AT_END, fuel=FUEL_AT_END)
     hear(folded)
 
