@@ -359,6 +359,13 @@ class Append:
     loop: asyncio.AbstractEventLoop | None = None
     alone: ClassVar[bool] = False
 
+    @property
+    def size(self) -> int:
+        size = 64 * len(self.rows)
+        for row in self.rows:
+            size += len(row.body) + sum(len(text) for _, text in row.large)
+        return size
+
 
 @dataclass(slots=True, eq=False)
 class JournalTables:
