@@ -147,6 +147,10 @@ class Condition(Form):
         fits = isinstance(value, bool) or (isinstance(value, str) and value.strip())
         return context.read_expression(scalar) if fits else WRONG
 
+    def print(self, context: Context, value: Any) -> Any:
+        written = super().print(context, value)
+        return {"true": True, "false": False}.get(written, written)
+
 
 class Computed(Text):
     """A computed value: a bare text is also an expression here."""
@@ -344,6 +348,10 @@ class Number(Form):
         if is_low or (self.high is not None and number > self.high):
             return WRONG
         return int(number) if self.whole else float(number)
+
+    def print(self, context: Context, value: Any) -> Any:
+        is_round = isinstance(value, float) and abs(value) < 1e15 and value == int(value)
+        return int(value) if is_round and not context.exact else super().print(context, value)
 
 
 class Duration(Form):

@@ -134,6 +134,10 @@ class Jump(forms.OneOf):
         context.report("W005", message, span, label="no loop around it", help=advice)
         return ""
 
+    def write(self, context: Context, value: Any) -> Any:
+        is_innermost = bool(context.around.loops) and context.around.loops[-1] == value
+        return True if is_innermost else super().write(context, value)
+
 
 class IfKind(Kind):
     """A step with `if`, `then` and `else`: a branch with one case and perhaps a default."""
