@@ -310,6 +310,7 @@ def is_read(context: Context, result: object, value: object) -> bool:
 # Forms of fields that hold numbers: within bounds, counts, and times.
 
 _TEMPLATE: dict[str, Json] = {"type": "string", "pattern": r"\{[{%#]"}
+_UNITS = (("h", 3_600), ("m", 60), ("s", 1))
 
 
 class Number(Form):
@@ -375,6 +376,10 @@ class Duration(Form):
             return seconds
         return ir.Constant(seconds) if seconds else None
 
+    def print(self, context: Context, value: Any) -> Any:
+        written = super().print(context, value)
+        return duration_text(written) if isinstance(written, int | float) else written
+
 
 class Count(Form):
     """A positive whole number, also as 100k."""
@@ -398,6 +403,21 @@ def seconds_of(context: Context, scalar: Scalar) -> Any:
         return parse_duration(scalar.value)  # type: ignore[arg-type]
     except (ValueError, TypeError, AttributeError):
         return WRONG
+
+
+def duration_text(seconds: float) -> str | float:
+    """Returns seconds as 90s, 1h30m or 250ms; the number itself if no such text is exact."""
+    if isinstance(seconds, int) or not 0 <= seconds <= 1e12:
+        return seconds
+    text, rest = "", int(seconds)
+    for unit, size in _UNITS:
+        count, rest = divmod(rest, size)
+        text += f"{count}{unit}" if count else ""
+    text = (text or "0s") if seconds == int(seconds) else f"{round(seconds * 1000)}ms"
+    try:
+        return text if parse_duration(text) == seconds else seconds
+    except ValueError:
+        return seconds
 
 
 # Forms of lists and objects, and the fields of objects: each with its place in the IR.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.native import forms
-from whorl.dialects.native.blocks import NODE, OPTIONS, Body, Kind, Steps
+from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
 from whorl.dialects.native.context import (
     Attributes,
     CannotWriteError,
@@ -16,7 +16,7 @@ from whorl.dialects.native.context import (
     is_template,
 )
 from whorl.dialects.native.loop import REPEAT
-from whorl.dialects.native.table import TEMPLATE, fields
+from whorl.dialects.native.table import EXPRESSION, TEMPLATE, fields
 from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.fields import check_arguments
@@ -102,6 +102,17 @@ class Moment(forms.Form):
             return forms.WRONG
         return {"until": ir.Constant(scalar.text)}
 
+    def write(self, context: Context, value: Any) -> Any:
+        parts = {name: getattr(value, name) for name in ("duration", "until")}
+        parts = {name: part for name, part in parts.items() if part is not None}
+        for part in parts.values():
+            text = getattr(part, "value", getattr(part, "source", None))
+            if isinstance(text, float) and "duration" in parts:
+                text = forms.duration_text(text)
+            if isinstance(text, str | float) and forms.reads_as(context, self, text, parts):
+                return text
+        raise CannotWriteError(value)
+
 
 class Stop(forms.OneOf):
     """The end of the run: true, a message, or an object."""
@@ -151,8 +162,16 @@ class IfKind(Kind):
         return super().make(context, attributes)
 
     def write(self, context: Context, node: Any) -> dict[str, Any]:
-        # All branches are written as `choose`.
-        raise CannotWriteError(node)
+        if not isinstance(node, ir.Branch) or len(node.cases) != 1 or node.when is not None:
+            raise CannotWriteError(node)
+        case, default = node.cases[0], node.default or ir.Case("else", ir.Block(()))
+        plain = ir.Case("then", case.body, case.when), ir.Case("else", default.body)
+        if node.subject is not None or case.when is None or (case, default) != plain:
+            raise CannotWriteError(node)
+        step = {"if": EXPRESSION.write(context, case.when), "then": _BODY.write(context, case.body)}
+        if node.default is not None:
+            step["else"] = _BODY.write(context, default.body)
+        return {**step, **forms.write_object(context, COMMON, node)}
 
 
 class On(forms.Condition):
