@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -20,14 +19,3 @@ def registry_of(path: Path) -> Registry:
     from whorl.runtimes.journal.keys import registry_from
 
     return registry_from(TRUSTED, path, is_named=False)
-
-
-def make_own(path: Path) -> None:
-    """Makes the copy of a store one that the user of the tests has made there."""
-    import apsw
-
-    own = os.urandom(16).hex()
-    database = apsw.Connection(str(path))
-    database.execute("UPDATE identity SET id = ?", (own,))
-    database.close()
-    registry_of(path).add(own)

@@ -21,29 +21,20 @@ run polish.yaml -i task=x -i task=y | -i gives 'task' twice
 run polish.yaml x -i task=y | given twice
 run polish.yaml -i task:=nope | is not JSON
 run polish.yaml -i task=@missing.txt | does not exist
-run polish.yaml -i task=@nowhere | the path is relative to the current folder
-run polish.yaml x --budget much | not an amount of dollars
 run polish.yaml x --budget 0 | '0' is not an amount of dollars above 0, such as 0.50
 run polish.yaml x --jsn | did you mean '--json'?
 run polish.yaml x --json --events | exclude each other
 run polish.yaml a haiku | put quotes around a text of several words
 run polish.yaml x --events-as dialect | no event names of its own
-run polish.yaml x --label team | takes NAME=VALUE
 run polish.yaml x --label team= | is not a label of a run
-run polish.yaml x --label 'a b=c' | is not a label of a run
 run polish.yaml x --label experiment=mine | is only for runs of experiments
 run nowhere.yaml | 'nowhere.yaml' does not exist
 run commanding.yaml --detach | error[R110]
-run . | error[W903] | has 5 workflows: commanding.yaml
 validate polsh.yaml | did you mean 'polish.yaml'?
-ls --limit a | 'a' is not a whole number
 ls --limit 0 | 0 is less than 1
 ls --exit budjet | 'budjet' is not one of
 ls --since yesterday | is not a time
-ls --store /nonexistent/place | /nonexistent/place
 runs cost --store /nonexistent/place | /nonexistent/place
-project prune --store /nonexistent/place | /nonexistent/place
-project memory ls --store /nonexistent/place | /nonexistent/place
 runs cost --at polish | --at is a place in one run
 serve --port -3 | -3 is not in the range
 resume last | there are no runs yet
@@ -53,51 +44,33 @@ help xyzzy | such as W004
 project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
 new --empty nativ | there is no empty file of the format 'nativ' | known: native
 try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
-try . --at s | error[W016] | is a folder
 try flows:essay --at s | error[W900] | 'flows:essay' is written in Python
 file edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
 test polish.yaml gated.yaml | a replay is of one FILE
 rn | there is no command 'rn'; did you mean 'run'?
-shwo | there is no command 'shwo'; did you mean 'show'?
 schdule | did you mean 'server schedule'?
-experiment rn | there is no command 'rn'; did you mean 'run'? | `whorl help experiment`
-server hook rotat | no command 'rotat'; did you mean 'rotate'? | `whorl help server hook`
 project memory lss | no command 'lss'; did you mean 'ls'? | `whorl help project memory`
-server schedule pase | no command 'pase'; did you mean 'pause'? | `whorl help server schedule`
-server token rotte | no command 'rotte'; did you mean 'rotate'? | `whorl help server token`
-project tools acept | no command 'acept'; did you mean 'accept'? | `whorl help project tools`
 """,
     "run polish.yaml 'a haiku'": """
 show last/polish[2]/wriet | error[W902] | nothing happened at
-show last/polsh[1]/write | did you mean 'polish[1]/write'?
 show last/polish[31] | error[W902] | 'polish' has 3 iterations
-show last/polish[31]/write | error[W902] | 'polish' has 3 iterations
 diff 1 | which two iterations
 diff last one 2 | 'one' is not the number
 diff 1 7 | error[W902] | has no finished iteration 7; it has 3
 diff 1 2 --at pome | error[W902] | has no loop 'pome'
-diff 1 2 --at polsh | did you mean 'polish'?
 diff 1 2 --step wirte | did you mean 'write'?
-diff RUN 1 1 --with nobody | error[W902]
 continue last | --iterations N
 continue last -n 1 --at pome | error[W902] | has no loop 'pome'
-continue last -n 1 --at polsh | did you mean 'polish'?
 accept last --iteration 9 | error[W902] | has no iteration 9 | it has 1, 2, 3
 fork last --at pome[1] | error[W902] | there are: polish
 fork last --at polish[9] | error[W902] | say which iteration of 'polish' to redo
-fork last --at polish | say which iteration
 fork last --at polish[2] --set hnt=x | did you mean 'hint'?
-fork last --at polish[2] --events-as dialect | no event names of its own
 runs approve RUN | error[W905] | has no open question; it has succeeded
 runs pause RUN | error[W905]: run RUN has succeeded already
-runs cancel RUN | error[W905]: run RUN has succeeded already
 resume nope | error[W902]: there is no run 'nope'
 resume RUN --budget 0.50 | write +0.50
 resume RUN --budget +0.50 | error[W905]: the run has ended already: succeeded
-project prune --older-than 0 | 30d
 project prune --older-than 30 | 30d
-project prune --older-than ' 5 ' | 30d
-project prune --older-than 1.5 | 30d
 project prune --older-than soon | write 30d
 """,
     "run gated.yaml": "continue last -n 1 | error[W902] | has no loop",

@@ -30,7 +30,7 @@ steps:
 """
 
 
-def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]]:
+def sent(path: Path, *faults: str) -> tuple[list[str], dict[str, Any]]:
     """The keys that a run sends to a server with these faults, and what the run used.
 
     Where a busy machine makes more calls slow than are meant to be, also before they arrive, they
@@ -38,15 +38,13 @@ def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]
     """
     limits = (0.3, 5.0) if "slow" in faults else ()
     for limit_s in (*limits, 60.0):
-        keys, usage = sent_within(limit_s, path, text, *faults)
+        keys, usage = sent_within(limit_s, path, *faults)
         if len(keys) == len(faults) + 1 and usage.get("in_doubt", 0) <= len(faults):
             break
     return keys, usage
 
 
-def sent_within(
-    limit_s: float, path: Path, text: str, *faults: str
-) -> tuple[list[str], dict[str, Any]]:
+def sent_within(limit_s: float, path: Path, *faults: str) -> tuple[list[str], dict[str, Any]]:
     left = list(faults)
 
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
@@ -55,9 +53,6 @@ def sent_within(
             await asyncio.sleep(3600)
         elif fault == "reset":
             writer.transport.abort()
-        elif fault == "cut":
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{")
-            writer.close()
         else:
             send(writer, completion("hello"), status=int(fault))
 
@@ -67,7 +62,7 @@ def sent_within(
             settings = settings_for(server.url, allow, stream=False)
             async with providers_for(settings) as providers, SqliteStore(path / "runs.db") as store:
                 runtime = LocalRuntime(store, ProviderWorkers(providers))
-                file = text.replace("URL", server.url).replace("LIMIT", f"{limit_s}s")
+                file = PAY.replace("URL", server.url).replace("LIMIT", f"{limit_s}s")
                 workflow = read_workflow(file, "case.yaml").workflow
                 run, _ = await runtime.start(workflow, Start())
                 assert await asyncio.wait_for(runtime.drive(run), PATIENCE_S) == "succeeded"
@@ -80,6 +75,6 @@ def sent_within(
 
 
 def test_a_key_is_kept_until_the_next_answer(tmp_path: Path) -> None:
-    keys, _ = sent(tmp_path, PAY, "slow", "503", "reset", "slow")
+    keys, _ = sent(tmp_path, "slow", "503", "reset", "slow")
 
     assert keys == ["pay", "pay", "pay#3", "pay#3", "pay#3"]

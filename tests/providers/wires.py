@@ -120,19 +120,6 @@ FORMATS = [
 OPENAI, ANTHROPIC, OLLAMA = FORMATS
 
 
-def cut(form: Format, text: str) -> dict[str, Any]:
-    """A plain reply that ends at a limit."""
-    body = form.plain(text)
-    match form.kind:
-        case "openai":
-            body["choices"][0]["finish_reason"] = "length"
-        case "anthropic":
-            body["stop_reason"] = "max_tokens"
-        case _:
-            body["done_reason"] = "length"
-    return body
-
-
 def streaming(form: Format, pieces: list[bytes], kind: str = "") -> Answerer:
     """Answers with a whole stream, a chunk for each piece."""
 

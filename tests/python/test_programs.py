@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import sys
@@ -165,13 +164,3 @@ async def post(app: Any, path: str, query: str) -> tuple[int, list[str]]:
     scope |= {"headers": [], "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http"}
     await app(scope, receive, send)
     return status, pieces
-
-
-def _lines(path: Path) -> int:
-    """The lines of a program without comments, blank lines and its description."""
-    text = path.read_text()
-    described = ast.get_docstring(ast.parse(text), clean=False) or ""
-    lines = [line.strip() for line in text.splitlines()]
-    return sum(bool(line) and not line.startswith("#") for line in lines) - (
-        described.count("\n") + 1
-    )

@@ -30,17 +30,6 @@ async def _runs() -> int:
         return len(session.opened.store.runs())
 
 
-@pytest.fixture
-def project(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in whose folder for workflows the program works."""
-    (place / "whorl.toml").write_text("[limits]\niterations = 3\n")
-    (place / "shared").mkdir()
-    (place / "shared" / "child.yaml").write_text("whorl: 1\nname: child\nsteps: {a: {value: 4}}\n")
-    (place / "flows").mkdir()
-    monkeypatch.chdir(place / "flows")
-    return place
-
-
 @pytest.mark.usefixtures("place")
 def test_what_json_cannot_hold_is_refused_with_its_place() -> None:
     endless: list[Any] = []

@@ -29,11 +29,9 @@ class Points:
     """Where the writer has been; may stop it there."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, str, int]] = []
         self.fail_at = ""
 
     def __call__(self, point: str, run: str, events: Sequence[Event]) -> None:
-        self.seen.append((point, run, len(events)))
         if point == self.fail_at:
             raise Crash
 

@@ -182,12 +182,3 @@ def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: Sqlite
     kept: Json = {"key": "k\ud800", "record": "\ud800", "keep": 2**70}
     assert asyncio.run(store.append(run, owner, iteration(1, remember=kept))) == 4
     assert store.memory("k\ufffd") == ["\ufffd"]
-
-
-def remember(store: SqliteStore, key: str, numbers: range) -> None:
-    """What loops remember from run to run."""
-    kept: list[Json] = [
-        {"key": key, "record": {"number": n, "text": "é\0"}, "keep": 3} for n in numbers
-    ]
-    events = [one for note in kept for one in iteration(1, remember=note)]
-    write(store, *events, name=f"run-{key}-{numbers.start}")
