@@ -17,7 +17,7 @@ from whorl.dialects.native.context import (
     Location,
     as_source,
 )
-from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read
+from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
 from whorl.dialects.native.table import TEMPLATE, VALUE, fields
 from whorl.dialects.reading.fields import shown, text_of
 from whorl.errors import InvalidWorkflow
@@ -47,6 +47,7 @@ _KEYWORDS = {
     *("minLength", "maxLength", "pattern", "format", "properties", "required"),
     "additionalProperties",
 }
+_WORDS = {"array": "list", **{kind: kind for kind in TYPES if kind not in ("list", "text", "any")}}
 _FORMS = (
     "write a type (string, number, integer, boolean, json), [type] for a list, {enum: [...]}, "
     "an object of fields, or {schema: <JSON Schema>}; a ? makes a field optional"
@@ -67,7 +68,8 @@ class Returns(Form):
         return _schema(context, value, f"'returns' of {at.owner}")
 
     def write(self, context: Context, value: Any) -> Any:
-        return {"schema": value}
+        written = _short(value)
+        return written if reads_as(context, self, written, value) else {"schema": value}
 
 
 def returns_schema() -> Json:
@@ -114,6 +116,24 @@ def _schema(context: Context, value: Value, words: str) -> Json:
     advice = forms.meant_type(text_of(value), TYPES, has_items=True) or _FORMS
     context.report("W007", message, value.span, label="not a type", help=advice)
     return {}
+
+
+def _short(schema: Any) -> Any:
+    """Returns the short form that a JSON Schema probably has."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if not isinstance(schema, dict):
+        return schema
+    if not schema:
+        return "json"
+    if len(schema) == 1 and kind in _WORDS:
+        return _WORDS[kind]
+    if kind == "array" and set(schema) == {"type", "items"}:
+        return [_short(schema["items"])]
+    if kind == "object" and isinstance(schema.get("properties"), dict):
+        needed = schema.get("required") or ()
+        fields = schema["properties"].items()
+        return {name if name in needed else f"{name}?": _short(part) for name, part in fields}
+    return {"enum": schema["enum"]} if set(schema) <= {"type", "enum"} else schema
 
 
 def _word(value: Value | None) -> str:
