@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.dialects.native.writing import write_native
+from whorl.dialects import read_workflow
+from whorl.dialects.native.writing import is_same_workflow, write_native
 from whorl.errors import InternalError
 
 ASK: Any = {"kind": "ask", "inputs": ir.Fields((("prompt", ir.Constant("Write.")),))}
@@ -169,6 +170,38 @@ CALLING = _workflow(
     dialect="other",
     words=["w"],
 )
+
+
+def test_comments_above_steps_are_kept() -> None:
+    source = """\
+# What it is for.
+
+whorl: 1
+steps:
+  # First comes
+  # the draft.
+  write:
+    ask: |
+      Write.
+      # A heading
+  review: {ask: "Review {{ write }}"}
+  # The loop.
+  more:
+    repeat:
+      at_most: 2
+      steps:
+        # Deep inside.
+        inner: {value: 1}
+"""
+    reading = read_workflow(source, "w.yaml")
+    text = write_native(reading.workflow, reading.sources, "w.yaml")
+
+    assert text.startswith("# What it is for.\nwhorl: 1\n")
+    assert "\n  # First comes\n  # the draft.\n  write:\n" in text
+    assert "# A heading\n  review:" in text
+    assert "\n  # The loop.\n  more:\n" in text
+    assert "\n        # Deep inside.\n        inner: {value: 1}\n" in text
+    assert is_same_workflow(read_workflow(text, "w.yaml").workflow, reading.workflow)
 
 
 def test_what_would_be_read_otherwise_is_never_written() -> None:

@@ -240,11 +240,29 @@ class Command(OneOf):
         inputs = dict(value.inputs.entries)
         if "argv" in inputs:
             return self.forms[1].write(context, inputs["argv"])
-        # The variables of a script with values have no other form in a file.
-        script = inputs.get("script")
-        if not isinstance(script, ir.Constant) or inputs.get("variables") != ir.Fields():
+        script, variables = inputs.get("script"), inputs.get("variables")
+        if not isinstance(script, ir.Constant) or not isinstance(variables, ir.Fields):
             raise CannotWriteError(value)
-        return str(script.value)
+        return _with_values(str(script.value), variables)
+
+
+def _with_values(script: str, variables: ir.Fields) -> str:
+    """Returns a script with {{ }} for its variables, checked by reading the result again."""
+    from whorl.dialects.native.shell import BARE, EXPANDED, SINGLE, read_script
+
+    text = script
+    for name, value in variables.entries:
+        source = value.source if isinstance(value, ir.Expression) else ""
+        for quotes in (SINGLE, BARE, EXPANDED):
+            variable = quotes.format(f"${{{name}}}")
+            tried = text.replace(variable, f"{{{{{source}}}}}", 1)
+            read = read_script(tried) if variable in text else None
+            if read is not None and not read.faults and read.text == script:
+                text = tried
+                break
+        else:
+            raise CannotWriteError(value)
+    return text
 
 
 # What a command is read into.
