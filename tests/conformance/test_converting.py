@@ -82,7 +82,7 @@ def test_what_is_written_of_a_file_is_read_as_the_same() -> None:
             reading = read_workflow(path.read_bytes(), str(path), ProjectFiles(str(path.parent)))
         except InvalidWorkflow:
             continue
-        text = write_native(reading.workflow)
+        text = write_native(reading.workflow, reading.sources, str(path))
         again = read_workflow(text, str(path.with_suffix(".yaml")), dialect="native").workflow
         count += 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields, is_dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -13,12 +14,14 @@ from whorl.dialects.native.context import CORE, CannotWriteError, Context, Enclo
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import FILE, SHARED, defaults_of
 from whorl.dialects.reader import read_workflow
-from whorl.errors import InternalError, InvalidWorkflow, Span
+from whorl.errors import InternalError, InvalidWorkflow, Span, visible
 from whorl.ir.expressions import Names
+from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping
 from whorl.source.editing.spelling import Indent, block
 
 if TYPE_CHECKING:
+    from collections import abc
     from collections.abc import Iterator
 
 
@@ -26,14 +29,16 @@ _INLINE_MAX = 88
 _NO_DOCUMENT = Document(Mapping((), Span("", 1, 1)), (), "", "")
 
 
-def convert(workflow: ir.Workflow) -> tuple[str, list[str]]:
+def convert(
+    workflow: ir.Workflow, sources: abc.Mapping[str, str], file: str
+) -> tuple[str, list[str]]:
     """Returns a workflow as a native file, and the secret inputs whose values were left out.
 
     A reader takes such values from other files, which are better protected than this one will be.
     For called workflows, the inputs are named `WORKFLOW: INPUT`.
     """
     workflow, names = _without_secrets(workflow)
-    return write_native(workflow), names
+    return write_native(workflow, sources, file), names
 
 
 def _without_secrets(workflow: ir.Workflow) -> tuple[ir.Workflow, list[str]]:
@@ -50,8 +55,13 @@ def _without_secrets(workflow: ir.Workflow) -> tuple[ir.Workflow, list[str]]:
     return replace(workflow, inputs=ports, workflows=tuple(called)) if names else workflow, names
 
 
-def write_native(workflow: ir.Workflow) -> str:
-    """Writes a workflow as a native file, also the values that it has for secrets."""
+def write_native(
+    workflow: ir.Workflow, sources: abc.Mapping[str, str] | None = None, file: str = ""
+) -> str:
+    """Writes a workflow as a native file, with the comments above steps from sources by file name.
+
+    All of it is written, also the values that it has for secrets.
+    """
     for exact in (workflow.dialect != "native", True):
         try:
             context = Context(_NO_DOCUMENT, NoFiles(), kinds=KINDS)  # type: ignore[arg-type]
@@ -61,7 +71,8 @@ def write_native(workflow: ir.Workflow) -> str:
             problem: Exception = fault
             continue
         if is_same_workflow(workflow, again):
-            return text
+            own = {**(sources or {}), "": (sources or {}).get(file, "")}
+            return _with_comments(text, workflow, again, own)
         problem = ValueError("it is read as another workflow")
     raise InternalError(f"what was written is wrong: {problem}") from problem
 
@@ -79,6 +90,38 @@ def _placeless(item: object) -> object:
         return repr(item)
     names = [part.name for part in fields(item) if part.name != "place"]
     return type(item).__name__, *(_placeless(getattr(item, name)) for name in names)
+
+
+def _with_comments(
+    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: abc.Mapping[str, str]
+) -> str:
+    """Adds the comments that are above steps in the sources."""
+    lines, nodes = text.splitlines(), index_nodes(again)
+    above: dict[int, list[str]] = {}
+    used: set[tuple[str, int]] = set()
+    for path, node in index_nodes(workflow).items():
+        key = next((key for key, _ in workflow.workflows if path.startswith(f"{key}:")), "")
+        line, _, column = node.place.partition(":")
+        if not line or not column or (key, int(line)) in used:
+            continue
+        used.add((key, int(line)))
+        comments = _comments(sources.get(key, "").splitlines()[: int(line) - 1], int(column))
+        row, _, indent = nodes[path].place.partition(":")
+        if comments and row and indent:
+            above[int(row) - 1] = [" " * (int(indent) - 1) + comment for comment in comments]
+    top = takewhile(lambda line: line.startswith("#"), sources.get("", "").splitlines())
+    body = [part for row, line in enumerate(lines) for part in (*above.get(row, ()), line)]
+    return "\n".join([*(visible(line.rstrip()) for line in top), *body]) + "\n"
+
+
+def _comments(above: list[str], column: int) -> list[str]:
+    """Returns the comments at the end of some lines; deeper lines belong to a text."""
+
+    def is_comment(line: str) -> bool:
+        bare = line.lstrip()
+        return bare.startswith("#") and len(line) - len(bare) < column
+
+    return [visible(line.strip()) for line in takewhile(is_comment, reversed(above))][::-1]
 
 
 def emit_yaml(value: dict[str, Any]) -> str:

@@ -363,8 +363,9 @@ def _new_text(state: State, request: NewFile) -> str:
     if request.convert is not None:
         from whorl.dialects.native import writing
 
-        reading = state.project.read(str(state.file(request.convert)))
-        return writing.convert(reading.workflow)[0]
+        path = str(state.file(request.convert))
+        reading = state.project.read(path)
+        return writing.convert(reading.workflow, reading.sources, path)[0]
     return editing.empty_text(request.empty or "")[0]
 
 

@@ -360,7 +360,7 @@ def convert(project: Project, *, file: str, workflow: str) -> None:
 
     file = project.locate(file)
     reading = project.read(file, workflow)
-    text, secrets = writing.convert(reading.workflow)
+    text, secrets = writing.convert(reading.workflow, reading.sources, file)
     _print_document(text)
     for name in secrets:
         say(f"warning: the value of the secret input {safe(name)} is not written; give it to runs")
