@@ -111,7 +111,7 @@ def lets_in(clone: Clone, token: str, *words: str, trusts: bool = False) -> bool
 
 def status_for(client: httpx2.Client, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"}
-    return int(client.get("/api/project", headers=headers).status_code)
+    return int(client.get("/api/audit", headers=headers).status_code)
 
 
 def status_of(client: httpx2.Client, name: str) -> str:

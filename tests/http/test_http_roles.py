@@ -14,7 +14,7 @@ from served import TOKEN, Client, connected, make_project, running
 from whorl.interfaces.http.app import build_app
 from whorl.interfaces.http.server import Place
 from whorl.interfaces.operations import OPERATIONS, ROUTES
-from whorl.runtimes.service.tables import ROLES, Audit, Tokens
+from whorl.runtimes.service.tables import ROLES, Tokens
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -41,7 +41,11 @@ EDIT = {
     ("POST", "/api/tries"),
     ("PUT", "/api/pins"),
 }
-ADMIN = EDIT | {("POST", "/api/schedules"), ("DELETE", "/api/schedules/{schedule}")}
+ADMIN = EDIT | {
+    ("GET", "/api/audit"),
+    ("POST", "/api/schedules"),
+    ("DELETE", "/api/schedules/{schedule}"),
+}
 HARMLESS = {
     "/api/session",
     "/api/validate",
@@ -343,18 +347,20 @@ def test_the_audit_says_who_did_what(tmp_path: Path) -> None:
         own.post(f"/runs/{run}/approve", {"at": "check"})
         own.post(f"/runs/{run}/approve", {"at": "check"}, 409)
         own.post("/validate", {"workflow": "gated.yaml"}, 200)
+        rows = own.get("/audit")["audit"]
+        of_bot = own.get("/audit", who="bot", limit=1)
         bot.close()
         own.close()
 
-    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
-        rows, of_bot = Audit(store).read(), Audit(store).read(who="bot", limit=1)
-        assert made not in str(store.rows("SELECT * FROM audit"))
-    found = [(row.who, row.action, row.run, row.outcome) for row in reversed(rows)]
+    found = [(row["who"], row["action"], row["run"], row["outcome"]) for row in reversed(rows)]
     assert found == [
         ("bot", "start", run, "ok"),
         ("bot", "approve", run, "403 W915"),
         ("server", "approve", run, "ok"),
         ("server", "approve", run, "409 W905"),
     ]
-    assert rows[-1].file == "gated.yaml"
-    assert [row.action for row in of_bot] == ["approve"]
+    assert rows[-1]["file"] == "gated.yaml"
+    assert [row["action"] for row in of_bot["audit"]] == ["approve"]
+    assert of_bot["next"] == of_bot["audit"][0]["id"]
+    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+        assert made not in str(store.rows("SELECT * FROM audit"))

@@ -71,6 +71,7 @@ _ROWS: Final[dict[str, tuple[Role, str, str]]] = {
     "resume schedule": ("steer", "resume a schedule", f"POST {_SCHEDULE}/resume"),
     "add schedule": ("admin", "make a schedule", "POST /api/schedules"),
     "remove schedule": ("admin", "remove a schedule", f"DELETE {_SCHEDULE}"),
+    "audit": ("admin", "read the audit", "GET /api/audit"),
     "see broken file": ("admin", "see a file that is no valid YAML or JSON", ""),
     "draft": ("admin", "check, draw and change a text that is not saved",
               "POST /api/workflows/sketch /api/workflows/edit /api/workflows/names"),
@@ -81,7 +82,7 @@ _ROWS: Final[dict[str, tuple[Role, str, str]]] = {
 }  # fmt: skip
 # Only on a server with `--edit`; and what the audit does not record.
 _EDITING: Final = ("draft", "try", "pin", "save", "new file")
-_SILENT: Final = ("health", "look", "see broken file", "draft")
+_SILENT: Final = ("health", "look", "audit", "see broken file", "draft")
 OPERATIONS: Final = {
     name: Operation(*row, name in _EDITING, name not in _SILENT) for name, row in _ROWS.items()
 }

@@ -53,6 +53,9 @@ def test_schedules_are_made_listed_steered_and_removed(client: Client) -> None:
     assert client.http.delete("/api/schedules/polish").status_code == 200
     assert client.http.delete("/api/schedules/polish").status_code == 404
     assert client.get(f"/runs/{run}")["status"] == "succeeded"
+    deeds = [(row["action"], row["file"]) for row in client.get("/audit")["audit"]]
+    assert deeds[-1] == ("add schedule", "polish.yaml")
+    assert ("pause schedule", "polish") in deeds
 
 
 def firings(project: Path) -> list[Firing]:

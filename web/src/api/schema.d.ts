@@ -1,5 +1,25 @@
 /** Generated from openapi.json by `npm run types`: do not edit. */
 export interface paths {
+    "/api/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description Who did what, over HTTP and on the command line, the newest first.
+         */
+        get: operations["list_audit_api_audit_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/changes": {
         parameters: {
             query?: never;
@@ -1369,6 +1389,44 @@ export interface components {
              * @default
              */
             variant: string;
+        };
+        /**
+         * AuditItem
+         * @description What a user or client did.
+         */
+        AuditItem: {
+            /** Action */
+            action: string;
+            /** At */
+            at: number;
+            /** File */
+            file: string;
+            /** Id */
+            id: number;
+            /**
+             * Outcome
+             * @description `ok`, or the status and the code of the refusal
+             */
+            outcome: string;
+            /** Role */
+            role: string;
+            /** Run */
+            run: string;
+            /**
+             * Who
+             * @description the name of a token, `signed address`, or `command line USER`
+             */
+            who: string;
+        };
+        /**
+         * AuditList
+         * @description The rows; give `next` as `before` for more of them.
+         */
+        AuditList: {
+            /** Audit */
+            audit: components["schemas"]["AuditItem"][];
+            /** Next */
+            next?: number | null;
         };
         /**
          * BestItem
@@ -3884,6 +3942,45 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_audit_api_audit_get: {
+        parameters: {
+            query?: {
+                since?: number;
+                who?: string;
+                run?: string;
+                /** @description only rows with smaller ids */
+                before?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
     changes_api_changes_get: {
         parameters: {
             query?: never;

@@ -1,6 +1,5 @@
-"""For operators: numbers in the format of Prometheus, whether requests can be answered, the log.
-
-The log has lines for people, or one JSON object a line for programs.
+"""For operators: numbers in the format of Prometheus, whether requests can be answered, the audit,
+and the log: lines for people, or one JSON object a line for programs.
 
 A message about a run begins with `run ID`; so every line that is about one names it in a field.
 """
@@ -9,13 +8,15 @@ import asyncio
 import json
 import logging
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse, Response
+from pydantic import Field
 
 from whorl import __version__
 from whorl.errors import StoreError, escaped, tame
+from whorl.interfaces.http.models import Closed
 from whorl.interfaces.http.problems import refused
 from whorl.interfaces.http.state import STOPPING, ServerState, State, check_query
 from whorl.providers.redaction import Secret, redact
@@ -96,6 +97,44 @@ async def store_fault(state: ServerState) -> StoreError | None:
         # A process that writes for long delays others; restarting this server would not help.
         return state.store.watch.refusal
     return None
+
+
+class AuditQuery(Closed):
+    """Which rows, the newest first."""
+
+    since: float = Field(default=0.0, ge=0, le=2**53)
+    who: str = Field(default="", max_length=500)
+    run: str = Field(default="", max_length=128)
+    before: int = Field(default=2**53, ge=0, le=2**53, description="only rows with smaller ids")
+    limit: int = Field(default=100, ge=1, le=1_000)
+
+
+class AuditItem(Closed):
+    """What a user or client did."""
+
+    id: int
+    at: float
+    who: str = Field(description="the name of a token, `signed address`, or `command line USER`")
+    role: str
+    action: str
+    run: str
+    file: str
+    outcome: str = Field(description="`ok`, or the status and the code of the refusal")
+
+
+class AuditList(Closed):
+    """The rows; give `next` as `before` for more of them."""
+
+    audit: list[AuditItem]
+    next: int | None = None
+
+
+@router.get("/api/audit", tags=["audit"])
+def list_audit(state: State, query: Annotated[AuditQuery, Query()]) -> AuditList:
+    """Who did what, over HTTP and on the command line, the newest first."""
+    deeds = state.audit.read(**query.model_dump())
+    items = [AuditItem.from_row(deed) for deed in deeds]
+    return AuditList(audit=items, next=items[-1].id if len(items) == query.limit else None)
 
 
 def begin_log(form: str, secrets: tuple[Secret, ...]) -> None:
