@@ -135,9 +135,7 @@ async def test_a_session_that_is_closed_lets_calls_end() -> None:
         await called.wait()
     assert len(calls) == 1
     async with whorl.Session(tasks=tasks) as session:
-        resumed = session.run(run.id)
-        await resumed.resume()
-        result = await resumed.result()
+        result = await (await session.resume(run.id)).result()
     assert (result.status, len(calls)) == ("succeeded", 2)
 
 

@@ -77,7 +77,7 @@ async def steering() -> None:
         await run.accept(2)
         await run.approve(feedback="good")
         assert_type(await run.fork("polish[2]", {"feedback": "shorter"}), whorl.Run)
-        await session.run("last").resume(budget=0.25)
+        await (await session.resume("last", budget=0.25)).cancel()
 
 
 def errors(error: whorl.WhorlError) -> None:

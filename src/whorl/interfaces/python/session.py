@@ -157,8 +157,14 @@ class Session:
             await opened.driving.take_up(run)
         return Run(self._opened, run)
 
+    async def resume(self, run: str = "last", *, budget: float | None = None) -> Run:
+        """Resumes a run by its id, the beginning of it, or `last`; `budget` is added to it."""
+        resumed = self.run(run)
+        await resumed.resume(budget=budget)
+        return resumed
+
     def run(self, run: str = "last") -> Run:
-        """Returns a run of the store by its id, the beginning of it, or `last`; changes nothing."""
+        """Returns a run of the store without changing it."""
         return Run(self._opened, self._opened().store.resolve(run))
 
     def runs(
@@ -215,8 +221,7 @@ async def resume(
     `budget` is added to what the run may spend, in dollars.
     """
     async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
-        resumed = session.run(run)
-        await resumed.resume(budget=budget)
+        resumed = await session.resume(run, budget=budget)
         return await resumed.result()
 
 
