@@ -17,7 +17,7 @@ from pathlib import Path
 
 RUNS = 200
 SECONDS = 40.0
-P99_MS = 50.0
+P99_MS, STALL_MS = 50.0, 100.0
 
 _REPEAT = """
 whorl: 1
@@ -62,7 +62,7 @@ replies = ["hello"]
 def measure(full: bool) -> None:
     """Starts all runs in one server and asks it for its health all the while."""
     print(f"{RUNS} runs of the worst expressions and large values in one server")
-    print(f"  (goal: /healthz p99 {P99_MS:.0f} ms)")
+    print(f"  (goals: /healthz p99 {P99_MS:.0f} ms, no stall over {STALL_MS:.0f} ms)")
     with tempfile.TemporaryDirectory() as folder:
         names = _write(Path(folder))
         command = [sys.executable, "-m", "whorl.interfaces.cli", "serve", "--no-open", "--port=0"]
@@ -90,10 +90,11 @@ def _write(folder: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How long answers took, all in all and of our own, and the number of runs."""
+    """How long answers took, all in all and of our own, the longest stall, and the runs."""
 
     times: list[float]
     own: list[float]
+    stall: float
     started: int
 
 
@@ -110,14 +111,15 @@ def _attacked(server: subprocess.Popen[str], names: list[str]) -> Found:
     starting.start()
     times: list[float] = []
     own: list[float] = []
+    worst = 0.0
     end = time.perf_counter() + SECONDS
     while time.perf_counter() < end or starting.is_alive():
         begun, held = time.perf_counter(), _held_up_ms(server.pid)
-        ask(address, "GET", "/healthz")
+        worst = max(worst, ask(address, "GET", "/healthz")["stall_ms"])
         times.append((time.perf_counter() - begun) * 1000)
         own.append(max(0.0, times[-1] - (_held_up_ms(server.pid) - held)))
         time.sleep(0.02)
-    return Found(times, own, len(started))
+    return Found(times, own, worst, len(started))
 
 
 def find_address(server: subprocess.Popen[str]) -> tuple[str, str]:
@@ -159,4 +161,6 @@ def _print(found: Found) -> None:
         cuts = statistics.quantiles(times, n=100)
         p99 = cuts[98]
         print(f"  {name}: p50 {cuts[49]:.1f} ms, p99 {p99:.1f} ms, max {max(times):.1f} ms")
-    print(f"  the goal is {'met' if p99 <= P99_MS else 'not met'}")
+    print(f"  longest stall of the server's event loop: {found.stall:.1f} ms")
+    held = p99 <= P99_MS and found.stall <= STALL_MS
+    print(f"  the goals are {'met' if held else 'not met'}")

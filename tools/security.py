@@ -34,7 +34,7 @@ BENCHMARKS: dict[str, tuple[tuple[str, ...], ...]] = {
     "T7": (("long", "--full"),),
     "T8": (("soak",),),
 }
-_COUNTS = re.compile(r"\(goals?:|p99|goal is")
+_COUNTS = re.compile(r"\(goals?:|p99|stall|goals are")
 _CAMPAIGNS = re.compile(r"([\d,]+) of ([\d,]+) tests of the campaigns? ([\d, ]+)")
 _COUNTED = re.compile(r"(at most )?([\d.,]+) (?!skipped)(.+?)(?: \(goal: [\d,]+\))?")
 _GOAL = re.compile(r"([-+]?[\d.,]*\d)\s*[A-Za-z]* \(goal: (at least )?([\d.,]*\d)")

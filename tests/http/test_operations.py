@@ -88,6 +88,7 @@ def test_metrics_tell_what_runs_did(client: Client) -> None:
     assert found["whorl_runs"] == {("gated", "waiting"): 1}
     assert found["whorl_runs_driven"] == {(): 0}
     assert found["whorl_store_bytes"][()] > 0
+    assert found["whorl_event_loop_lag_seconds"][()] >= 0
 
 
 class AnyRuntime:
@@ -177,7 +178,9 @@ def test_a_store_without_room_is_neither_healthy_nor_ready(spawn: Spawn, is_idle
         process.communicate(timeout=PATIENCE_S)
 
 
-def test_the_log_in_json_names_runs_and_no_secrets(project: Path, spawn: Spawn) -> None:
+def test_the_log_in_json_names_runs_and_requests_and_no_secrets(
+    project: Path, spawn: Spawn
+) -> None:
     process, client = serving_process(spawn, "--log", "json")
     run = client.finish()["id"]
     client.http.get("/hooks/workflows/a/b?sig=5ecret")
@@ -189,6 +192,8 @@ def test_the_log_in_json_names_runs_and_no_secrets(project: Path, spawn: Spawn) 
     assert {"time", "level", "logger", "message"} <= set(lines[0])
     ended = next(line for line in lines if "has ended" in line["message"])
     assert (ended["run"], ended["level"]) == (run, "info")
+    started = next(line for line in lines if line.get("path") == "/api/runs")
+    assert (started["method"], started["status"]) == ("POST", 201)
     assert client.http.headers["Authorization"].partition(" ")[2] not in err
     assert "5ecret" not in err
 

@@ -60,6 +60,9 @@ class Driving:
         self._closing = False
         self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
 
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
     @property
     def count(self) -> int:
         """The number of runs that are driven here."""

@@ -7,12 +7,15 @@ A message about a run begins with `run ID`; so every line that is about one name
 import asyncio
 import json
 import logging
+import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl import __version__
 from whorl.errors import StoreError, escaped, tame
@@ -24,8 +27,10 @@ from whorl.services.serving.watchers import CONTENT_TYPE, Family, text_of_famili
 
 _PATIENCE_S = 5.0
 _ABOUT_RUN = "run %s"
+_PATH_MAX = 500
 
 router = APIRouter()
+access = logging.getLogger("whorl.access")
 
 
 @router.get(
@@ -57,6 +62,10 @@ def _gauges(state: ServerState, *, is_ready: bool) -> list[Family]:
     values = {
         "whorl_runs_driven": ("Runs that this server drives.", float(state.driving.count)),
         "whorl_store_bytes": ("Size of the store.", float(state.store.used_bytes())),
+        "whorl_event_loop_lag_seconds": (
+            "For how long the event loop was held up at most within the last minute.",
+            state.heartbeat.stall_ms / 1000,
+        ),
         "whorl_ready": ("Whether the server takes new work.", float(is_ready)),
     }
     about = Family("whorl_info", "gauge", "The version.", ("version",), values={(__version__,): 1})
@@ -66,14 +75,17 @@ def _gauges(state: ServerState, *, is_ready: bool) -> list[Family]:
 
 @router.get("/healthz", include_in_schema=False)
 async def healthz(state: State) -> Response:
-    """Whether runs can be driven, and how many schedules cannot start anything.
+    """Whether runs can be driven, and for how long others were held up at most within a minute.
 
+    Of schedules that cannot start anything, there is the number.
     A store that is gone or damaged, or has no room, takes no writes.
     """
     if (fault := await store_fault(state)) is not None:
         return refused(503, fault.code, str(fault), fault.help)
-    numbers = {name: number for job in state.jobs for name, number in job.health().items()}
-    return JSONResponse({"status": "ok", **numbers})
+    known = {"stall_ms": state.heartbeat.stall_ms}
+    for job in state.jobs:
+        known |= job.health()
+    return JSONResponse({"status": "ok", **known})
 
 
 @router.get("/readyz", include_in_schema=False)
@@ -172,6 +184,37 @@ class JsonLines(logging.Formatter):
         }
         if str(record.msg).startswith(_ABOUT_RUN) and isinstance(record.args, tuple):
             line["run"] = str(record.args[0])
+        line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return escaped(json.dumps(redact(line, self._secrets), ensure_ascii=False))
+
+
+@dataclass(slots=True)
+class AccessLog:
+    """An ASGI application around another one that logs a line for each answered request.
+
+    The line leaves out the query, which may have the signature of an address.
+    """
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not access.isEnabledFor(logging.INFO):
+            await self.app(scope, receive, send)
+            return
+        began, status = time.monotonic(), 0
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting)
+        finally:
+            method, path = scope["method"], str(scope["path"])[:_PATH_MAX]
+            took_ms = round((time.monotonic() - began) * 1000, 1)
+            fields = {"method": method, "path": path, "status": status, "took_ms": took_ms}
+            access.info("%s %s %d", method, path, status, extra={"fields": fields})

@@ -21,6 +21,7 @@ from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
 from whorl.interfaces.http.auth import HEAD_BYTES_MAX, LOOPBACK_NAMES, Audited, Auth
 from whorl.interfaces.http.limits import Limits
+from whorl.interfaces.http.operations import AccessLog
 from whorl.interfaces.http.problems import Refusal, answer_for
 from whorl.interfaces.http.state import ServerState, open_state
 from whorl.runtimes.service.tables import Tokens
@@ -225,7 +226,7 @@ async def serving(
                 Tokens(state.store),
             )
             kind = ProxiedConnection if place.behind_proxy else Connection
-            config = uvicorn.Config(app, http=kind, **_OPTIONS)
+            config = uvicorn.Config(AccessLog(app), http=kind, **_OPTIONS)
             usual = state.providers.settings.server.drain_s
             drain = usual if drain_s is None else drain_s
             with _no_long_pauses():

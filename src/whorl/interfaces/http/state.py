@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -48,6 +49,10 @@ _GIVEN_MAX = 300
 _KEPT_MAX = 10_000
 _NAMES_S = 2.0
 SAVES_MAX = 10
+_BUSY_S = 0.02
+_IDLE_S = 1.0
+# Older stalls do not count.
+_STALLS_S = 60.0
 _BEGINNING = ("start", "fork", "try", "run experiment")
 STOPPING = "the server is stopping"
 _AGAIN_S = 5
@@ -109,6 +114,7 @@ class ServerState:
         self.driving = Driving(self.runtime, self._left, has_alarms=False, check=check)
         most = self.providers.settings.server.max_concurrent
         self.upkeep = Upkeep(self.driving, self.providers, most)
+        self.heartbeat = Heartbeat()
         self.catalogue = Catalogue(self.project, self.providers.settings.programs)
         self.audit = Audit(self.store)
         makers = (cast("MakeJob", load_reference(each)) for wing in wings() for each in wing.jobs)
@@ -196,7 +202,8 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
     async with opening as runtime:
         state = ServerState(project, providers, runtime, watcher, edits)
         retention, store = providers.settings.retention, runtime.store
-        works = [watcher.follow(store), state.upkeep.work(), *(job.work() for job in state.jobs)]
+        works = [watcher.follow(store), state.heartbeat.beat(state.driving), state.upkeep.work()]
+        works += [job.work() for job in state.jobs]
         if retention:
             works.append(keep_to(retention, project, store))
         if retention.audit_s is not None:
@@ -277,3 +284,25 @@ def _target(store: SqliteStore, run: RunId, loop: str) -> float | None:
     path = next((row.path for row in store.loops(run) if row.address == loop), "")
     node = loop_node(workflow_of(store, run), path)
     return None if node is None else target_of(node.until)
+
+
+class Heartbeat:
+    """Wakes up often while runs are driven; its delay shows how long the event loop was blocked."""
+
+    def __init__(self) -> None:
+        self._late: deque[tuple[float, float]] = deque(maxlen=round(_STALLS_S / _BUSY_S))
+
+    @property
+    def stall_ms(self) -> float:
+        """Returns the longest time within the last minute in which the event loop was blocked."""
+        since = time.monotonic() - _STALLS_S
+        stalls = (late_s for at, late_s in self._late if at >= since)
+        return round(max(stalls, default=0.0) * 1000, 1)
+
+    async def beat(self, is_busy: object) -> None:
+        """Runs for ever; `is_busy` is true while runs are driven."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + (_BUSY_S if is_busy else _IDLE_S)
+            await asyncio.sleep(due - loop.time())
+            self._late.append((time.monotonic(), loop.time() - due))
