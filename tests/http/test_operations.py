@@ -85,6 +85,8 @@ def test_metrics_tell_what_runs_did(client: Client) -> None:
     calls = found["whorl_calls_total"]
     assert sum(calls.values()) == usage["calls"] + 3
     assert {outcome for _, outcome in calls} <= {"answered", "failed"}
+    assert found["whorl_call_seconds_count"][("ask",)] == usage["calls"] + 3
+    assert found["whorl_run_seconds_count"] == {("polish",): 1, ("failing",): 1}
     assert found["whorl_runs"] == {("gated", "waiting"): 1}
     assert found["whorl_runs_driven"] == {(): 0}
     assert found["whorl_store_bytes"][()] > 0
@@ -121,6 +123,10 @@ def test_the_number_of_series_is_bounded_and_names_are_escaped() -> None:
     assert ended[('w"r1\\\n', "succeeded")] == 1
     assert len(found["whorl_cost_usd_total"]) == NAMES_MAX + 1
     assert sum(found["whorl_cost_usd_total"].values()) == 0.5 * (NAMES_MAX + 50)
+    buckets = found["whorl_call_seconds_bucket"]
+    assert buckets[("ask", "2.5")] == 0
+    assert buckets[("ask", "5.0")] == buckets[("ask", "+Inf")] == NAMES_MAX + 50
+    assert found["whorl_run_seconds_bucket"][(OTHER, "86400.0")] == 0
     assert found["whorl_calls_in_doubt_total"] == {(): NAMES_MAX + 50}
 
 

@@ -69,7 +69,7 @@ def _gauges(state: ServerState, *, is_ready: bool) -> list[Family]:
         "whorl_ready": ("Whether the server takes new work.", float(is_ready)),
     }
     about = Family("whorl_info", "gauge", "The version.", ("version",), values={(__version__,): 1})
-    single = [Family(n, "gauge", words, (), {(): v}) for n, (words, v) in values.items()]
+    single = [Family(n, "gauge", words, (), (), {(): v}) for n, (words, v) in values.items()]
     return [runs, queue, *single, about]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from bisect import bisect_left
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -83,6 +84,9 @@ OTHER: Final = "other"
 # How many workflows and how many models are told apart.
 NAMES_MAX: Final = 100
 _NAME_LENGTH_MAX: Final = 100
+_CALLS_MAX: Final = 20_000
+_CALL_S: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_RUN_S: Final = (0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0, 86_400.0)
 
 log = logging.getLogger("whorl.notify")
 
@@ -287,23 +291,39 @@ def _nanoseconds(at: float) -> int:
 
 @dataclass(slots=True)
 class Family:
-    """A metric: its description and its values by labels."""
+    """A metric: its description and its values by labels; with `bounds` it is a histogram."""
 
     name: str
-    kind: Literal["counter", "gauge"]
+    kind: Literal["counter", "gauge", "histogram"]
     words: str
     labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
     values: dict[tuple[str, ...], float] = field(default_factory=dict)
+    # How many values are at most each bound, and above all of them.
+    counts: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
 
     def add(self, amount: float, *labels: str) -> None:
         self.values[labels] = self.values.get(labels, 0.0) + amount
+
+    def observe(self, amount: float, *labels: str) -> None:
+        self.add(amount, *labels)
+        counts = self.counts.setdefault(labels, [0] * (len(self.bounds) + 1))
+        counts[bisect_left(self.bounds, amount)] += 1
 
     def lines(self) -> Iterator[str]:
         yield f"# HELP {self.name} {self.words}"
         yield f"# TYPE {self.name} {self.kind}"
         for labels, value in self.values.items():
             named = dict(zip(self.labels, labels, strict=True))
-            yield f"{self.name}{_label_text(named)} {value!r}"
+            if not self.bounds:
+                yield f"{self.name}{_label_text(named)} {value!r}"
+                continue
+            reached = 0
+            for bound, count in zip((*self.bounds, "+Inf"), self.counts[labels], strict=True):
+                reached += count
+                yield f"{self.name}_bucket{_label_text({**named, 'le': str(bound)})} {reached}"
+            yield f"{self.name}_sum{_label_text(named)} {value!r}"
+            yield f"{self.name}_count{_label_text(named)} {reached}"
 
 
 _ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
@@ -331,15 +351,20 @@ class Metrics:
     def __init__(self) -> None:
         own, model = "workflow", "model"
         self.runs = _counter("whorl_runs_ended_total", "Runs that ended here.", own, "status")
+        took = "From the start of runs to their end, waits included."
+        self.seconds = Family("whorl_run_seconds", "histogram", took, (own,), _RUN_S)
         self.iterations = _counter("whorl_iterations_total", "Iterations of loops.", own)
         why = "Loops by why they ended."
         self.exits = _counter("whorl_loops_ended_total", why, own, "reason")
         answered = "Calls that were answered."
         self.calls = _counter("whorl_calls_total", answered, model, "outcome")
         self.doubts = _counter("whorl_calls_in_doubt_total", "Calls whose outcome is unknown.")
+        took = "How long calls took."
+        self.latency = Family("whorl_call_seconds", "histogram", took, ("kind",), _CALL_S)
         self.tokens = _counter("whorl_tokens_total", "Tokens.", model, "direction")
         self.cost = _counter("whorl_cost_usd_total", "Dollars of calls.", model)
         self._names: dict[str, set[str]] = {}
+        self._began: dict[tuple[RunId, str], tuple[float, str]] = {}
 
     def families(self) -> list[Family]:
         return [each for each in vars(self).values() if isinstance(each, Family)]
@@ -357,8 +382,12 @@ class Metrics:
         for entry in entries:
             event = entry.event
             match event.kind:
+                case "task.started":
+                    self._began[run, event.address] = (event.at, text_of(event.body.get("kind")))
+                    if len(self._began) > _CALLS_MAX:
+                        del self._began[next(iter(self._began))]
                 case "task.finished" | "task.failed":
-                    self._take_reply(event)
+                    self._take_reply(run, event)
                 case "task.in_doubt":
                     self.doubts.add(1)
                 case "iteration.finished":
@@ -369,12 +398,17 @@ class Metrics:
                 case "run.finished":
                     name = self._workflow(runtime, run)
                     self.runs.add(1, name, text_of(event.body.get("status")) or "failed")
+                    took_s = event.at - runtime.store.run(run).created_at
+                    self.seconds.observe(max(0.0, took_s), name)
 
     def _workflow(self, runtime: Runtime, run: RunId) -> str:
         return self.bounded("workflow", runtime.plan(run).workflow.name)
 
-    def _take_reply(self, event: Event) -> None:
-        body = event.body
+    def _take_reply(self, run: RunId, event: Event) -> None:
+        body, began = event.body, self._began.pop((run, event.address), None)
+        if began is not None:
+            kind = self.bounded("kind", began[1])
+            self.latency.observe(max(0.0, event.at - began[0]), kind)
         usage: Any = body.get("usage")
         if not isinstance(usage, dict) or not (calls := count_of(usage.get("calls"))):
             return
