@@ -162,14 +162,14 @@ class Ran:
         self.prompts = {at: str(inputs.get("prompt")) for at, inputs in told}
 
 
-def run(file: Path, given: dict[str, Any], *, cold: bool = False) -> Ran:
+def run(file: Path, given: dict[str, Any]) -> Ran:
     """Runs a file in its folder."""
     os.chdir(file.parent)
 
     async def work() -> Ran:
         async with whorl.Session() as session:
             opened, loaded = session.opened, whorl.load(file)
-            name, _ = await opened.runtime.start(loaded.ir, Start(input=given, cold=cold))
+            name, _ = await opened.runtime.start(loaded.ir, Start(input=given))
             opened.driving.drive(name)
             started = session.run(name)
             result = await started.result()

@@ -48,6 +48,5 @@ class Memory:
         return [Place(tuple(Nearby(name, name.rpartition("/")[0]) for name in names))]
 
 
-def read(text: str, files: dict[str, str] | None = None, *, complete: bool = True) -> Reading:
-    beside = Memory(files or {}, complete=complete)
-    return read_workflow(text, "main.yaml", beside, dialect="mcp-cli")
+def read(text: str) -> Reading:
+    return read_workflow(text, "main.yaml", Memory({}), dialect="mcp-cli")

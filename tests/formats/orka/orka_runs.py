@@ -24,7 +24,7 @@ FILE = "workflow.yml"
 
 @dataclass(slots=True)
 class Model(World):
-    """A world that keeps what it was asked, takes its time, and raises answers that are errors."""
+    """A world that keeps what it was asked, and takes its time."""
 
     delay_s: float = 0.0
     requests: list[Request] = field(default_factory=list)
@@ -33,10 +33,7 @@ class Model(World):
         self.requests.append(request)
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
-        reply = await World.perform(self, request, emit)
-        if isinstance(reply.value, Exception):
-            raise reply.value
-        return reply
+        return await World.perform(self, request, emit)
 
     @property
     def prompts(self) -> list[str]:

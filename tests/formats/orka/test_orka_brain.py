@@ -6,7 +6,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from orka_runs import run
 from test_orka_memory import perform
 
 from whorl.formats.orka import brain as learning
@@ -28,27 +27,6 @@ SOLVED = (
     '"steps":["list the differences","weigh each difference","write a verdict"]}'
 )
 NEXT = '{"domain":"law","task":"compare two drafted contracts then summarize"}'
-FILE = """
-orchestrator: {id: brain-min, agents: [solve, keep, next_task, find, rate, again, note, past]}
-agents:
-  - {id: solve, type: openai-answer, prompt: "Solve: {{ get_input() }}."}
-  - {id: keep, type: brain, operation: learn, prompt: "{{ previous_outputs.solve }}"}
-  - {id: next_task, type: openai-answer, prompt: "Describe the next task in JSON."}
-  - {id: find, type: brain, operation: recall, prompt: "{{ previous_outputs.next_task }}"}
-  - id: rate
-    type: brain
-    operation: feedback
-    prompt: '{"skill_id": "{{ previous_outputs.find.skill_id }}", "success": true}'
-  - {id: again, type: brain, operation: recall, prompt: "{{ previous_outputs.next_task }}"}
-  - id: note
-    type: brain
-    operation: record_episode
-    prompt: '{"task_input": "deploy", "domain": "ops", "success": false, "quality": 0.2,
-      "outcome_summary": "Build broke", "what_failed": ["lint"], "failure_analysis": "missing dep",
-      "lessons": "pin versions, run lint"}'
-  - {id: past, type: brain, operation: recall_episodes,
-     prompt: '{"task_input": "deploy", "domain": "ops"}'}
-"""
 
 
 class Brain:
@@ -74,35 +52,6 @@ class Brain:
 @pytest.fixture
 def brain() -> Brain:
     return Brain()
-
-
-def test_a_whole_file_gives_what_its_agents_read() -> None:
-    ran = run(FILE, [("Solve", [SOLVED]), ("Describe", [NEXT])])
-    keep, find, rate, again, note, past = (
-        ran.outputs[name] for name in ("keep", "find", "rate", "again", "note", "past")
-    )
-
-    assert keep["skill_name"] == "procedural:essays:generation-sequential"
-    assert keep["confidence"] == "0.68"
-    assert keep["skill_steps"][1] == "weigh each difference"
-    assert find["skill_id"] == keep["skill_id"]
-    assert find["skill_type"] == "procedural"
-    assert find["structural_score"] == 1.0
-    assert find["adaptations"] == {}
-    known = 0.35 + 0.25 * find["semantic_score"] + 0.25 * 0.5 + 0.15 * 0.68
-    assert find["combined_score"] == pytest.approx(known, abs=1e-4)
-    assert find["confidence"] == str(find["combined_score"])
-    assert (rate["transfer_count"], rate["transfer_success"]) == (1, True)
-    assert rate["confidence"] == "0.696"
-    gained = again["combined_score"] - find["combined_score"]
-    assert gained == pytest.approx(0.7044 - 0.577, abs=1e-4)
-    assert (note["episode_success"], note["confidence"]) == (False, "0.2")
-    assert past["episode_count"] == 1
-    [episode] = past["episodes"]
-    assert (episode["domain_score"], episode["outcome_relevance"]) == (1.0, 0.9)
-    assert episode["lessons"] == ["pin versions", "run lint"]
-    for words in ("ops] FAILED: Build broke", "pin versions; run lint", "missing dep"):
-        assert words in past["response"]
 
 
 def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:

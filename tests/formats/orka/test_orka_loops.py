@@ -5,25 +5,6 @@ from __future__ import annotations
 import pytest
 from orka_runs import loop, run
 
-
-@pytest.mark.parametrize(
-    ("said", "score"),
-    [
-        ("I think SCORE: 0.85", 0.85),
-        ("SCORE: 85%", 0.85),
-        ("SCORE: 0.85.", 0.85),
-        ("SCORE: nan", None),
-        ({"response": "SCORE: 0.7"}, 0.7),
-        ('{"response": "SCORE: 0.7", "confidence": 0.1}', 0.7),
-    ],
-)
-def test_scores_in_every_form(said: object, score: float | None) -> None:
-    ran = run(loop(most=1), [("Rate", [said]), ("Write", ["a"])])
-
-    assert ran.status == "succeeded"
-    assert score == ran.loop["score"]
-
-
 LEARNING = """
     cognitive_extraction:
       enabled: true

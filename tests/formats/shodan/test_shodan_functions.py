@@ -1,4 +1,4 @@
-"""Ports and outputs: what a value becomes at a port, and what an answer fills."""
+"""Ports and outputs: what a value becomes at a port, what an answer fills, which there are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from shodan_files import HEAD, read
 
+from whorl.errors import InvalidWorkflow
 from whorl.language import EvaluationError, Expression, MappingScope, evaluate
 
 
@@ -86,3 +88,40 @@ def test_nothing_but_whole_numbers_enters_a_calculation() -> None:
     for hostile in ("a[$(touch x)]", "1+1", "", "1; ls", "٣", None):
         with pytest.raises(EvaluationError, match="must be a whole number"):
             value("whole(v, 'x')", v=hostile)
+
+
+@pytest.mark.parametrize(
+    ("fields", "output"),
+    [
+        ("nodeType: agent, prompt: a, outputs: [{name: x}]", "sessionId"),
+        ('nodeType: agent, prompt: a, outputSchema: \'{"properties": {"ok": {}}}\'', "okay"),
+        ("nodeType: function, code: return inputs, outputs: [{name: x}]", "y"),
+        ("nodeType: constant, value: 1", "number"),
+    ],
+)
+def test_an_output_that_cannot_exist_is_refused(fields: str, output: str) -> None:
+    edge = f"{{source: a, target: b, sourceHandle: 'output:{output}'}}"
+    reader = "{id: b, data: {nodeType: agent, prompt: b}}"
+
+    with pytest.raises(InvalidWorkflow, match=f"'a' has no output '{output}'"):
+        read(f"{HEAD}nodes: [{{id: a, data: {{{fields}}}}}, {reader}]\nedges: [{edge}]\n")
+
+
+def test_a_trigger_in_a_loop_hands_on_what_the_loop_has() -> None:
+    text = """nodes:
+  - id: turn
+    data:
+      nodeType: loop
+      continueWhile: {output: say.output, operator: "!=", value: done}
+      inputs: [{name: topic, type: string}]
+      inlineWorkflow:
+        nodes:
+          - {id: start, data: {nodeType: trigger, outputs: [{name: text}, {name: topic}]}}
+          - {id: say, data: {nodeType: agent, prompt: "{{ start.topic }}"}}
+        edges: []
+edges: []
+"""
+    assert read(HEAD + text).warnings == ()
+
+    with pytest.raises(InvalidWorkflow, match="trigger 'start' has no output 'text'"):
+        read(HEAD + text.replace("start.topic", "start.text"))

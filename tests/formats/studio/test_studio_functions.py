@@ -39,15 +39,12 @@ def piped(script: str, value: Any) -> Any:
     ("script", "value", "expected"),
     [
         ("length", "four", 4),
-        ("values", {"a": 1, "b": 2}, [1, 2]),
         ("flatten", [[1], 2, [3, [4]]], [1, 2, 3, [4]]),
         ("sort(n)", [{"n": 2}, {"n": 1}], [{"n": 1}, {"n": 2}]),
         ("unique", [1, "1", 1, {"a": 1}, {"a": 1}], [1, "1", {"a": 1}]),
         ("join(, )", ["a", 1], "a, 1"),
         ("map(a.b)", [{"a": {"b": 1}}, {}], [1, None]),
-        ("select(k=1)", [{"k": 1}, {"k": 2}, {}], [{"k": 1}]),
         ('select(k="x=y")', [{"k": "x=y"}], [{"k": "x=y"}]),
-        ("take(2)", [1, 2, 3], [1, 2]),
         ("| map(n) | sort | take(1) | first", [{"n": 2}, {"n": 1}], 1),
     ],
 )
@@ -83,7 +80,6 @@ def test_a_script_that_cannot_be_read(script: str) -> None:
         ("$..p", [1, 5, 20]),
         ("$.books[?(@.p > 5)].t", ["B"]),
         ("$.books[?(@.old)].t", ["B"]),
-        ("$.books[?@.p<=5].t", ["A"]),
         ("$.books[?(@.p > 'x')].t", []),
         ("$.n.*", [1]),
     ],
@@ -109,40 +105,18 @@ def test_a_path_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "chosen", "explanation"),
-    [
-        ("done", "done", ""),
-        ("**Continue** - two sources are missing", "continue", "two sources are missing"),
-        ("`done`\n\nAll is well.", "done", "All is well"),
-        ("It is not done yet, so: continue", "continue", "It is not done yet, so: continue"),
-        ("The text says: done", "continue", "The text says: done"),
-    ],
-)
-def test_a_route_by_a_models_answer(answer: str, chosen: str, explanation: str) -> None:
-    route = value_of(
-        "choose(known('a'), ['done', 'continue'], known('v'), 'continue')", a=answer, v=7
-    )
-
-    assert route == {"selectedBranch": chosen, "value": 7, "explanation": explanation}
-
-
-@pytest.mark.parametrize(
     ("answer", "explanation"),
     [
-        ("The answer is done", "The answer is done"),
         ("The category is **done** here", "The category is **done** here"),
-        ('"done"', ""),
         ("```\ndone\n```", ""),
         ('{"category": "Done.", "why": "no need to continue"}', "no need to continue"),
         ('Here it is:\n```json\n{"branch": "done"}\n```\nThat is all.', ""),
         ("Decision: `done`\nThe sources are there.", "Decision: `done`\nThe sources are there"),
-        ("<think>continue? no</think>done", ""),
         ('<think>It says "</think>continue".</think>\n\ndone', ""),
         ("Answer: done. There is no need to continue.",
          "Answer: done. There is no need to continue"),
         ("**Final answer:** done, nothing to continue",
          "Final answer:** done, nothing to continue"),
-        ('{"branch": "done", "reason": "continue"}', "continue"),
     ],
 )  # fmt: skip
 def test_an_answer_in_a_usual_wrapping(answer: str, explanation: str) -> None:

@@ -16,12 +16,6 @@ def named(text: str) -> dict[str, ir.Node]:
     return dict(walk(read(text).workflow.body))
 
 
-def body_of(text: str, loop: str = "turn") -> set[str]:
-    found = named(text)[loop]
-    assert isinstance(found, ir.Loop | ir.ForEach)
-    return {inner.name for inner in found.body.nodes}
-
-
 def value_of(expression: Any, **values: Any) -> Any:
     assert isinstance(expression, ir.Expression)
     return evaluate(expression, MappingScope(values))
@@ -66,7 +60,9 @@ def test_ids_that_would_break_addresses_are_refused(name: str) -> None:
 def test_a_helper_gets_a_free_name() -> None:
     taken = [*EVALUATED, node("judge.branch", "transform", template="y")]
 
-    assert "judge.branch_" in body_of(canvas(taken, *WAY))
+    loop = named(canvas(taken, *WAY))["turn"]
+    assert isinstance(loop, ir.Loop)
+    assert "judge.branch_" in {inner.name for inner in loop.body.nodes}
 
 
 def test_events_of_the_dialect_are_told_as_data() -> None:

@@ -33,9 +33,8 @@ def _write(
     (folder / name / "workflow.json").write_text(text)
 
 
-def _compose(inputs: Any, after: str = "") -> dict[str, Any]:
-    order = {after: ["Succeeded"]} if after else {}
-    return {"type": "Compose", "inputs": inputs, "runAfter": order}
+def _compose(inputs: Any) -> dict[str, Any]:
+    return {"type": "Compose", "inputs": inputs, "runAfter": {}}
 
 
 def _response(status: int, after: str = "", **more: Any) -> dict[str, Any]:

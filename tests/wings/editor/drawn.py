@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.files import NoFiles, ProjectFiles, UnsavedFiles
@@ -23,12 +20,11 @@ from whorl.wings.editor.kit.operations import read_operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from random import Random
 
     from whorl.source import Value
 
 
-# By dialect and code: how many operations were not applied.
-Reasons = Counter[tuple[str, str]]
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("WHORL_SHARED", ROOT.parent / "shared"))
 ENDINGS = (".yaml", ".yml", ".json")
@@ -200,12 +196,9 @@ def operation(nodes: list[Any], rng: Random, ending: str) -> dict[str, Any]:
 
 
 def try_operations(
-    files: list[tuple[str, Path]], rng: Random, count: int, *, reasons: Reasons | None = None
+    files: list[tuple[str, Path]], rng: Random, count: int
 ) -> Counter[tuple[str, str]]:
-    """Applies operations to files at random; counts what became of them.
-
-    `reasons` counts the codes of those that were not applied.
-    """
+    """Applies operations to files at random; counts what became of them."""
     told: Counter[tuple[str, str]] = Counter()
     for dialect, path in files:
         text, around = read(path), ProjectFiles(str(path.parent))
@@ -221,8 +214,6 @@ def try_operations(
                 told[dialect, _applied(text, str(path), written, around, is_valid)] += 1
             except EditRefused as fault:
                 told[dialect, _refusal(fault)] += 1
-                if reasons is not None:
-                    reasons[dialect, fault.diagnostic.code] += 1
     return told
 
 
@@ -251,22 +242,3 @@ def shares(told: Counter[tuple[str, str]]) -> dict[str, dict[str, float]]:
         share = round(100 * counts["exact"] / tried, 2) if tried else 100.0
         lines[dialect] = {"all": sum(counts.values()), **counts, "share": share}
     return lines
-
-
-def main() -> None:
-    """Prints the shares over all files: `python tests/editing/drawn.py 20`, for 20 of each file."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    files = [*own_files(), *corpora()]
-    reasons: Reasons = Counter()
-    counted = partial(try_operations, reasons=reasons)
-    for title, work in (("changes of texts", try_changes), ("operations", counted)):
-        columns = "".join(f"{word:>12}" for word in ("all", *OUTCOMES, "share"))
-        print(f"{title:<18}{columns}")
-        for dialect, row in shares(work(files, Random(count), count)).items():
-            print(f"  {dialect:<16}" + "".join(f"{row[word]:>12,}" for word in row), flush=True)
-    for (dialect, code), number in sorted(reasons.items()):
-        print(f"  {dialect:<16}{code}: {number}")
-
-
-if __name__ == "__main__":
-    main()

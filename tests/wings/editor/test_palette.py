@@ -56,26 +56,6 @@ def test_every_kind_can_be_added_to_an_empty_file(dialect: str, kind: str) -> No
         assert found.span is not None or found.help
 
 
-def test_what_is_offered_can_be_read() -> None:
-    """Every offered name, written into the step that it is offered to, is known to the reader."""
-    checked = 0
-    for dialect, path in own_files():
-        text, files = read(path), ProjectFiles(str(path.parent))
-        if dialect != "native" or "call:" in text:
-            continue
-        _, changes = open_text(text, str(path), files)
-        for node in changes.sketch.nodes:
-            if node.kind != "ask":
-                continue
-            every = "".join(f"{{{{ {name.name} }}}}" for name in changes.names_at(node.path))
-            _, other = open_text(text, str(path), files)
-            other.editor.set([*node.where, "ask"], every)
-            found = other.check(other.editor.text)
-            assert not [one for one in found if one.code == "W005"], (path, node.path)
-            checked += 1
-    assert checked > 5
-
-
 @pytest.mark.parametrize("dialect", ["native", "studio", "shodan"])
 def test_names_never_fail(dialect: str) -> None:
     def readable(path: Any) -> Any:

@@ -1,10 +1,12 @@
-"""Budgets of experiments hold, on a server whose answers are longer than what is reserved."""
+"""Budgets hold where answers are longer than what is reserved; what they cut is no result."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from experiments.guess import FILE, advised, run_json, whorl
+from experiments.guess import FILE, FLOW, PLAIN, advised, run_json, whorl
 from experiments.served import ALONE, EACH_USD, JUDGED, LOOP, Billed, ran, served
 
 EXPLORING = ALONE + "explore: {polish: 5}\n"
@@ -136,3 +138,46 @@ def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: s
         told = whorl("experiment", "what-if", FILE, "--at-most", "2").stderr
         assert "error[R103]: no run of experiment 'guess' has ended yet: the budget" in told
     assert runs_to_the_end(advised(told))
+
+
+TWO = LOOP.replace("iteration >= 3", "iteration >= 2").replace("at_most: 3", "at_most: 2")
+AT_A_TIME = ALONE.replace("at_once: 6", "at_once: 1") + "explore: {polish: 4}\n"
+ALL = ("experiment", "what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
+
+
+def test_trials_ended_while_exploring_are_counted(billed: Billed) -> None:
+    billed.tokens = 1_000
+    served(billed, AT_A_TIME, cases=2)
+    Path("guess.yaml").write_text(TWO)
+    ran("--budget", "0.45")
+    billed.tokens = 3_000
+    # Two answers of the second trial fit, and the third is cut.
+    code, _ = ran("--budget", "1.3")
+
+    told = whorl(*ALL)
+    more, _ = ran("--budget", "30")
+    whole = whorl(*ALL)
+
+    assert (code, more) == (5, 0)
+    assert "1 of 2 trials are in these numbers: 1 has not ended" in told.stdout
+    assert "failed in the loop" not in told.stdout
+    assert "are in these numbers" not in whole.stdout
+
+
+# Each call reserves a hundred tokens, and takes a few.
+TERSE = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replace(
+    "returns:", "max_tokens: 100, returns:"
+)
+
+
+def test_a_trial_that_is_resumed_by_hand_knows_which_command_uses_new_files() -> None:
+    Path("guess.yaml").write_text(TERSE)
+    Path(FILE).write_text(PLAIN + "trial_budget: 0.0105\n")
+    stopped, *_ = [row["run"] for row in run_json("experiment", "run", FILE)["rows"]]
+    Path("guess.yaml").write_text(TERSE.replace("Guess", "Now guess"))
+
+    resumed = whorl("resume", stopped, "--budget", "+1")
+
+    assert resumed.exit_code == 0
+    words = f"to use the new one: `whorl --config whorl.toml experiment run {FILE}`"
+    assert words in resumed.stdout + resumed.stderr

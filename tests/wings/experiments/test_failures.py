@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from experiments.guess import (
     whorl,
 )
 from whorl import Experiment
-from whorl.runtimes.sqlite import SqliteStore
 
 REVIEW = 'review: {ask: "Review {{ write }}", returns: {score: number}}'
 
@@ -127,35 +125,6 @@ def test_files_that_change_while_it_runs_change_nothing_of_it() -> None:
     assert report.document()["others"] == 0
     assert report.variants["terse"].grade.value == 1
     assert report.what_if("polish", "terse").runs == 12
-
-
-def _resumed() -> list[int]:
-    """How often each run that has failed was resumed."""
-    with closing(SqliteStore(Path(".whorl/whorl.db"))) as store:
-        failed = [row.id for row in store.runs(limit=100) if row.status == "failed"]
-        kinds = frozenset({"run.resumed"})
-        return [sum(1 for _ in store.read(run, kinds=kinds)) for run in failed]
-
-
-@pytest.mark.slow
-def test_what_the_outside_fails_is_resumed_three_times_by_each_run_and_then_left_out() -> None:
-    reply_first("Guess 3 now", "{status = 404}")
-
-    told = whorl("experiment", "run", FILE)
-    first = _resumed()
-    again = whorl("experiment", "run", FILE)
-
-    assert (first, _resumed()) == ([3, 3], [6, 6])
-    assert told.stdout == again.stdout
-    assert "2 trials left out: the provider failed (P127)" in told.stdout
-    found = run_json("experiment", "report", FILE)
-    assert (found["done"], found["variants"]["base"]["cases"]) == (24, 11)
-    # Once the provider answers, what is said there brings the trial back.
-    Path("whorl.toml").write_text(CONFIG)
-    line = next(one for one in told.stdout.splitlines() if one.startswith("once that is mended: "))
-    assert "left out" not in whorl(*advised(line)).stdout
-    back = run_json("experiment", "report", FILE)["variants"]
-    assert {one["cases"] for one in back.values()} == {12}
 
 
 def test_where_the_outside_failed_all_trials_that_is_said() -> None:

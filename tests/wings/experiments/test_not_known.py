@@ -139,10 +139,10 @@ NEVER, ONCE, LAST = "review.score > 2", "review.score > 0.5", "iteration >= 9"
 TOP = {"top": {"best": "{{ write }}"}}
 
 
-def slow(at_most: int, seconds: str = "2s") -> Workflow:
+def slow(at_most: int) -> Workflow:
     """The second iteration rests for an hour, on a clock that does not keep anybody waiting."""
     steps = {"write": {"ask": "Write"}, "rest": {"wait": "{{ '1h' if iteration == 2 else '0s' }}"}}
-    limits = {"iterations": at_most, "each_time": seconds}
+    limits = {"iterations": at_most, "each_time": "2s"}
     loop = {"repeat": {"at_most": limits, "on_failure": "continue", "steps": steps}}
     return whorl.build("polish", {"polish": loop}, inputs={"task": "string"}).ir
 

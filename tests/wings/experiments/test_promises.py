@@ -29,32 +29,6 @@ def stored() -> SqliteStore:
     return SqliteStore(Path(".whorl/whorl.db"))
 
 
-@pytest.mark.parametrize("whole", [0, 3])
-def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(whole: int) -> None:
-    """A trial of two iterations is $0.0068 or more; so many of them fit, and one is begun."""
-    Path("cases.csv").write_text("n\n1\n2\n3\n")
-    text = EXPERIMENT.replace("explore: {polish: 5}", "trial_budget: 0.2")
-    Path(FILE).write_text(text.replace("at_once: 6", "at_once: 1"))
-    # What as many trials cost, so that the next one does not fit.
-    free = run_json("experiment", "run", FILE, "--store", "free")
-    order = sorted(free["rows"], key=lambda row: (int(row["case"]), row["run"]))
-    budget = sum(row["cost_usd"] for row in order[:whole]) + 0.199
-
-    paused = whorl("experiment", "run", FILE, "--budget", f"{budget:.9f}", "--json")
-    found = json.loads(paused.stdout)
-
-    assert paused.exit_code == 5
-    assert found["done"] < 6
-    assert found["spent_usd"] <= budget
-    cases = [row["case"] for row in found["rows"]]
-    assert found["cases"] == sum(cases.count(case) == 2 for case in set(cases))
-    assert found["variants"]["base"]["cases"] == found["cases"]
-    assert found["variants"]["longer"]["words"] == ""
-    assert f"{found['done']} of 6 trials done" in paused.stderr
-    more = paused.stderr.rpartition("--budget ")[2].split()[0]
-    assert run_json("experiment", "run", FILE, "--budget", more)["done"] > found["done"]
-
-
 def test_grading_is_blind() -> None:
     """No word of the variant, nor of its model, stands in what a judge or a person is shown."""
     graders = """

@@ -11,17 +11,11 @@ UNKNOWN = [
     (RULE, 'until: "reveiw.score > 0.7"', "unknown name 'reveiw'", "'review'"),
     (RULE, "until: [{score: {from: '{{ review.scor }}'}}]", "'review' has no 'scor'", "'score'"),
     ("at_once: 6", 'inputs: {n: "{{ case.m }}"}', "'case' has no 'm'", "there is n"),
-    *(
-        (GRADE, f"grade: {grade}\n", words, advice)
-        for grade, words, advice in (
-            ('"outputs.text == case.m"', "'case' has no 'm'", "there is n"),
-        )
-    ),
+    (GRADE, 'grade: "outputs.text == case.m"\n', "'case' has no 'm'", "there is n"),
 ]
 IGNORING = 'grade: {equals: a, of: "{{ outputs.text }}", ignore: [csae]}\n'
 WRONG = [
     ("W005", "at_once: 6", "group: nope", "there is no column 'nope'", "known: n"),
-    ("W005", "at_once: 6", "case_id: nope", "there is no column 'nope'", "known: n"),
     ("W005", "loops: {polish", "models: {polish/write: q}, loops: {polish",
      "the step 'polish/write'", "write 'write'"),
     ("W005", "loops: {polish", "models: {nope: q}, loops: {polish", "the step 'nope'",
@@ -30,7 +24,6 @@ WRONG = [
     ("W012", "  longer:", '  "":', "a variant has no name", ""),
     ("W012", "  longer:", "  base:", "variant 'base' is the file as it is", "another name"),
     ("W007", GRADE, IGNORING, "grader 'grade' cannot ignore 'csae'", "'case'"),
-    ("W007", "at_once: 6", "margin: 5", "'margin' of the experiment must be", ""),
     ("W007", "at_once: 6", "gate: {margin: 5}", "'margin' of the gate must be", ""),
     ("W007", "at_once: 6", "gate: {cost: 0}", "'cost' of the gate must be a number above", ""),
 ]  # fmt: skip

@@ -118,21 +118,6 @@ def test_a_function_is_given_what_the_step_was_given(place: Path) -> None:
     assert "the mock raised KeyError: 'missing'" in str(outcome.error["message"])
 
 
-def test_retries_are_left_out_unless_they_are_wanted_and_no_time_passes(place: Path) -> None:
-    steps = {"fetch": {**FETCH, "retry": {"times": 3, "wait": "1h"}}}
-    workflow = built(steps, inputs={"item": "string"})
-    failing: dict[str, Any] = {"fetch": [{"error": "down", "times": 2}, "a page"]}
-    outcome = testing.run(workflow, {"item": "1"}, mocks=failing)
-
-    assert (outcome.status, len(outcome.calls("fetch")), outcome.seconds) == ("failed", 1, 0.0)
-    outcome = testing.run(workflow, {"item": "1"}, mocks=failing, retries=True)
-    assert (outcome.output, len(outcome.calls("fetch"))) == ("a page", 3)
-    assert [call.attempt for call in outcome.calls("fetch")] == [1, 2, 3]
-    assert outcome.seconds == 2 * 3600
-    by_attempt = {"fetch": {"error": "down"}, "fetch#3": "late"}
-    assert testing.run(workflow, {"item": "1"}, mocks=by_attempt, retries=True).output == "late"
-
-
 def test_waits_and_slow_answers_pass_in_the_time_of_the_run(place: Path) -> None:
     steps = {"wait": {"wait": "2h"}, "fetch": {**FETCH, "timeout": "1m"}}
     workflow = built(steps, inputs={"item": "string"})
