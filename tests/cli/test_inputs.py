@@ -87,7 +87,14 @@ def test_several_objects_are_cases_of_an_experiment(echo: Whorl, project: Path, 
     echo("experiment run echo.experiment.yaml").ends(0, "2 trials")
 
 
-def test_files_are_given_by_their_paths(echo: Whorl) -> None:
+def test_files_are_given_by_their_names_patterns_or_folders(echo: Whorl, project: Path) -> None:
     assert _got(echo, "x -i doc=@docs/a.txt")[2] == "docs/a.txt"
-    both = _got(echo, "x -i docs=docs/c.md -i docs=@docs/deep/d.txt")
+    assert _got(echo, "x -i 'docs=@docs/*.txt'")[3] == ["docs/a.txt", "docs/b.txt"]
+    assert _got(echo, "x -i docs=@docs")[3] == ["docs/a.txt", "docs/b.txt", "docs/c.md"]
+    both = _got(echo, "x -i docs=@docs/c.md -i 'docs=@docs/**/d.txt'")
     assert both[3] == ["docs/c.md", "docs/deep/d.txt"]
+
+    echo("run echo.yaml x -i 'docs=@docs/*.pdf'").ends(2, "'docs/*.pdf' means 0 files")
+    for number in range(501):
+        (project / "docs" / "deep" / f"{number}.txt").touch()
+    echo("run echo.yaml x -i docs=@docs/deep").ends(2, "502 files", "name 1 to 500")

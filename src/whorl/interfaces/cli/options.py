@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, safe
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, plural, safe
 from whorl.interfaces.cli.terminal import echo, is_ours, json_text, say
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
+# Of one input.
+FILES_MAX = 500
 NO_RUNS = "no runs yet\nnext: whorl run FILE"
 FORMS = (
     "write NAME=VALUE for a text or a path, NAME:=JSON for any value; NAME=@FILE is the text of a "
@@ -281,13 +283,15 @@ def read_inputs(
     ports = {n: port for port in workflow.inputs for n in (port.name, *port.aliases)}
     for words in written:
         name, _, value = words.partition("=")
+        kind = ports[name].type if name in ports else ""
         if words.startswith("@"):
             tables |= _read_table(words[1:], file)
-            continue
-        is_file = name in ports and ports[name].type in ("file", "files")
-        # A file is given by its path, not by its text.
-        is_path = is_file and value.startswith("@") and value != "@-"
-        rest.append(f"{name}={value[1:]}" if is_path else words)
+        elif kind in ("file", "files") and value.startswith("@") and value != "@-":
+            # A file is given by its path, not by its text.
+            paths = _find_files(value[1:], name) if kind == "files" else [value[1:]]
+            rest += [f"{name}={path}" for path in paths]
+        else:
+            rest.append(words)
     given = add_main_text(workflow, _read_own(workflow, rest), text, read_stdin)
     return with_paths(project, workflow, tables | given)
 
@@ -322,6 +326,19 @@ def _read_table(name: str, file: str) -> dict[str, Json]:
         f'experiment: 1\nworkflow: {file}\ncases: {name}\ngrade: "1"'
     )
     raise UsageError(f"{place} has several cases, and a run takes one", help=advice)
+
+
+def _find_files(pattern: str, name: str) -> list[str]:
+    """The files that a path, a folder or a pattern names, sorted."""
+    import glob
+
+    pattern = os.path.join(glob.escape(pattern), "*") if os.path.isdir(pattern) else pattern
+    found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    paths = [path for path in found if os.path.isfile(path)]
+    if not 0 < len(paths) <= FILES_MAX:
+        words = f"-i {name}: {pattern!r} means {plural(len(paths), 'file')}"
+        raise UsageError(words, help=f"name 1 to {FILES_MAX}, relative to the current folder")
+    return paths
 
 
 def _read_own(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
