@@ -205,7 +205,7 @@ def test_an_address_without_numbers_says_where_it_is(whorl: Whorl, project: Path
     done = whorl("show", f"{run}/polish/write")
 
     assert done.code == 2
-    assert "there is polish[1]/write, polish[2]/write, polish[3]/write" in done.err
+    assert "did you mean polish[1]/write, polish[2]/write, polish[3]/write?" in done.err
     steps = whorl("runs", "cost", run, "--by", "step", "--json").json["lines"]
     for step in steps:
         at = whorl("runs", "cost", run, "--at", step["name"], "--json").json["total"]

@@ -261,4 +261,4 @@ def test_secrets_of_called_workflows_are_not_written(whorl: Whorl, project: Path
 
 def test_an_unreadable_result_is_our_fault(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "emit_yaml", lambda _: "whorl: 1\nsteps: {a: {aks: x}}\n")
-    whorl("file convert polish.yaml").ends(70, "what was written is wrong")
+    whorl("file convert polish.yaml").ends(70, "the written file is wrong")

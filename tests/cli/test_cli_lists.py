@@ -206,7 +206,7 @@ def test_one_of_several_loops_is_named(whorl: Whorl, many: str) -> None:
     whorl("continue", run, "--at", "all[2]/polish", "--iterations", "1").ends(0)
 
     assert several.code == 2
-    assert "can be meant: all[1]/polish, all[2]/polish, all[3]/polish\n" in several.err
+    assert "loops match: all[1]/polish, all[2]/polish, all[3]/polish\n" in several.err
     assert "help: say which with --at\n" in several.err
     assert whorl("resume", run, "--json").json["loops"][1]["iterations"] == 4
 
@@ -232,6 +232,6 @@ def test_validating_says_what_a_budget_cannot_hold(whorl: Whorl, project: Path, 
 
     valid = whorl("validate", many)
 
-    words = "of a price that is not known, so the budget of $1.00 cannot hold them"
+    words = "of a price that is not known, so the budget of $1.00 cannot limit them"
     assert words in valid.out
     assert "bounded by" not in valid.out

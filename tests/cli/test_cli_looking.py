@@ -107,7 +107,7 @@ def test_why_of_a_failure_a_limit_and_of_what_nothing_judged(whorl: Whorl, proje
     (project / "l.yaml").write_text(f"whorl: 1\n{body.replace('RULE', rule)}\n")
     whorl("run l.yaml")
     whorl("continue last --iterations 2")
-    words = "l stopped after 3 of 5 iterations: it made the iterations that it was continued for"
+    words = "l stopped after 3 of 5 iterations: it made the iterations that were added"
     whorl("why last").prints(words)
 
 

@@ -124,7 +124,7 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
     assert "uses the task 'mine', which is not known" in ends[2][1]
     again = whorl("resume", "--all").out
     assert "⏸ interrupted" in again
-    assert "task.yaml has changed since this run began; the run keeps the version" in again
+    assert "task.yaml has changed since this run began; the run keeps the old version" in again
     assert whorl("resume").code == whorl("resume", "last", "--all").code == 2
     for words in (("resume",), ("continue", "--iterations", "1"), ("resume", "--budget", "+1")):
         alone = whorl(words[0], "last", *words[1:])

@@ -62,7 +62,7 @@ diff 1 2 --step wirte | did you mean 'write'?
 continue last | --iterations N
 continue last -n 1 --at pome | error[W902] | has no loop 'pome'
 accept last --iteration 9 | error[W902] | has no iteration 9 | it has 1, 2, 3
-fork last --at pome[1] | error[W902] | there are: polish
+fork last --at pome[1] | error[W902] | known: polish
 fork last --at polish[9] | error[W902] | say which iteration of 'polish' to redo
 fork last --at polish[2] --set hnt=x | did you mean 'hint'?
 runs approve RUN | error[W905] | has no open question; it has succeeded

@@ -232,7 +232,7 @@ def test_resume_says_that_the_file_has_changed(whorl: Whorl, project: Path) -> N
     (project / "failing.yaml").write_text(text.replace("Fail please", "Report {{ task }}"))
 
     done = whorl("resume last")
-    done.ends(1, f"failing.yaml {SAYS}; the run keeps the version it began with")
+    done.ends(1, f"failing.yaml {SAYS}; the run keeps the old version")
 
     words = ["run", "failing.yaml", "-i", "task=VALUE", "-i", "n=VALUE", "-i", "tags=VALUE"]
     for told in (done.err, whorl("show last").err, whorl("show last --brief").err):

@@ -51,11 +51,11 @@ program = "true"
 DOUBTED = {
     "{agent: claud, prompt: hi}": "warning[P113]: step 'a' uses the agent 'claud', which is "
     "not known; add [agents.claud] to whorl.toml; did you mean 'claude'?",
-    "{read: /etc/passwd}": "warning[P113]: step 'a' cannot read what it names: file "
+    "{read: /etc/passwd}": "warning[P113]: step 'a' cannot read its file: file "
     "'/etc/passwd' is absolute; write it relative to the project's folder",
     "{read: notes/x.md}": "file 'notes/x.md' does not exist",
     "{read: ../x.md}": "file '../x.md' is outside of the project",
-    "{read: .env}": "warning[P125]: step 'a' cannot read what it names: file '.env' may not",
+    "{read: .env}": "warning[P125]: step 'a' cannot read its file: file '.env' may not",
     "{ask: hi, files: [ok.md, /etc/passwd]}": "file '/etc/passwd' is absolute",
     "{ask: hi, images: ~/x.png}": "file '~/x.png' begins with '~'",
 }
@@ -138,7 +138,7 @@ def test_memory(whorl: Whorl, project: Path) -> None:
     whorl("project memory ls").prints(key)
     whorl("project", "memory", "rm", key + "x").ends(2)
     assert whorl("project", "memory", "rm", key).out == f"deleted 2 records of {key!r}\n"
-    whorl("project memory ls").says("nothing is remembered")
+    whorl("project memory ls").says("no loop has saved records")
 
 
 def test_doctor(whorl: Whorl, project: Path) -> None:
@@ -222,4 +222,4 @@ def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: P
     (project / "apart.yaml").write_text(
         "whorl: 1\nsteps: {a: {ask: x}, b: {value: '{{ (a | fromjson).n }}'}}\n"
     )
-    whorl("run apart.yaml --dry-run").ends(1, "the invented answer lacks")
+    whorl("run apart.yaml --dry-run").ends(1, "the invented answer lacks; add `returns`")

@@ -65,7 +65,7 @@ def test_one_object_in_a_file_is_the_inputs(
     (project / "other.json").write_text('{"tsk": 1}')
     echo("run echo.yaml --inputs other.json").ends(2, "tsk")
     (project / "text.yaml").write_text("just a text")
-    echo("run echo.yaml --inputs text.yaml").ends(2, "--inputs text.yaml holds no object")
+    echo("run echo.yaml --inputs text.yaml").ends(2, "--inputs text.yaml is not an object")
 
 
 @pytest.mark.parametrize("name", ["cases.csv", "cases.jsonl", "cases.json"])

@@ -13,6 +13,7 @@ import pytest
 from panes import CASES, Watched
 
 from conformance.literate import Case, load_cases
+from whorl.interfaces.progress import LoopProgress
 
 PANES = Path(__file__).parent / "panes"
 BOOK, MANY, NESTED, ASKING, QUIET = CASES

@@ -162,7 +162,7 @@ def test_a_change_asks_again_and_shows_the_difference(clone: Clone, change: str)
     assert shown.returncode == 2
     is_new_right = "keys" in change
     assert ("+ send to addresses: 'https://x.example'" in shown.stdout) == is_new_right
-    assert ("what it permits is as before" in shown.stdout) != is_new_right
+    assert ("it permits the same as before" in shown.stdout) != is_new_right
     assert len(told["added"]) == int(is_new_right)
     assert told["standing"] == "changed"
 

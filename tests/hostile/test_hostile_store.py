@@ -210,7 +210,7 @@ def test_a_planted_trigger_is_in_nothing_that_is_made_of_a_store(
     ):
         done = person.whorl(*words)
         assert not lets_in(person, TOKEN)
-        assert "tokens, schedules, hooks, memories and runs that wait were left out" in done.stderr
+        assert "tokens, schedules, hooks, memories and waiting runs were left out" in done.stderr
         assert person.whorl("run", "tick.yaml").returncode == 0
         assert document(person.whorl("server", "token", "ls", "--json")) == []
         assert len(document(person.whorl("ls", "--json"))) == 2
@@ -392,7 +392,7 @@ def test_where_no_store_can_be_registered_the_operator_names_one(stranger: Clone
     assert stranger.whorl("run", "tick.yaml", **home).returncode == 0
     assert stranger.whorl("run", "tick.yaml", **home).returncode == 0
     kept = stranger.whorl("project", "backup", str(stranger.home / "copy.db"), **home)
-    assert (kept.returncode, "it is not known as yours" in kept.stderr) == (0, True)
+    assert (kept.returncode, "you did not make the store" in kept.stderr) == (0, True)
 
 
 def test_many_make_one_store_at_once(stranger: Clone) -> None:

@@ -301,7 +301,7 @@ def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
         kept = client.get(f"/runs/{run}/iterations/1", at="letter")["results"]
 
     for refused in (unknown, unnamed):
-        assert "by their names" in refused["error"]["message"]
+        assert "the names of its results" in refused["error"]["message"]
         assert "write" in refused["error"]["help"]
     assert "value" in rejected["error"]["message"]
     assert result["result"]["output"] == "By hand."

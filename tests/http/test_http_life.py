@@ -134,7 +134,7 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(
         assert "uses the task 'mine', which is not known" in found["waiting_for"]["reason"]
         assert "mine" in spawn("ls").communicate(timeout=PATIENCE_S)[0]
         shown = "".join(spawn("show", run).communicate(timeout=PATIENCE_S))
-        assert "no server takes it up" in shown
+        assert "no server will start it" in shown
         refused = client.post(f"/runs/{run}/approve", {"at": "check"}, 409)
         assert refused["error"]["code"] == "P114"
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from provider_server import Seen, ask, completion, say, say_at, scripted, send, settings_for
 
 from whorl.errors import ProviderError
 from whorl.providers.models.client import choose_models
-from whorl.providers.models.conversation import Candidate
 from whorl.providers.models.wires import OpenAIWire
-from whorl.providers.settings import Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from whorl.providers.models.conversation import Candidate
+    from whorl.providers.settings import Settings
 
 TWO = {
     "providers": {

@@ -285,7 +285,7 @@ def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> No
 
     found = reply.detail
     (warning,) = found["warnings"]
-    words = "the model was told 50,000 of the 200,000 characters that tool 'shout' gave"
+    words = "the model got 50,000 of the 200,000 characters that tool 'shout' returned"
     assert warning == {"code": "R117", "message": f"{words}: the middle was left out"}
     assert found["calls"][0]["id"] not in ("call1", "")
     assert found["said"]["calls"][0]["id"] == found["calls"][0]["id"]
@@ -307,7 +307,7 @@ def test_a_tool_that_failed_is_told_to_the_model_and_to_people() -> None:
     (warning,) = [event.body for event in entries if event.kind == "warning"]
     assert result["output"] == "It failed."
     assert warning["code"] == "P123"
-    assert "tool 't__fail' failed, and the model was told so: " in str(warning["message"])
+    assert "tool 't__fail' failed; the model got the error: " in str(warning["message"])
     assert "no ink" in str(warning["message"])
 
 

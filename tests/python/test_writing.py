@@ -308,12 +308,12 @@ async def _waiting() -> None:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (_branching, "needs the value of '\\(number > 3\\)', which is not known"),
+        (_branching, "needs the value of '\\(number > 3\\)', which is known only"),
         (_looping, "a loop over it needs the value of 'many'"),
         (_generating, "is a generator"),
         (_closing, "reads 'number' from the workflow around it"),
         (_unholdable, "'threading_lock', which the journal cannot hold"),
-        (_outside, "is made for each item"),
+        (_outside, "has a value for each item"),
         (_misspelt, "did you mean 'score'"),
         (_waiting, "is a coroutine function"),
     ],

@@ -140,7 +140,7 @@ def test_a_released_run_is_free_and_a_late_release_changes_nothing(store: Sqlite
         return second
 
     assert asyncio.run(write()) == 2
-    with pytest.raises(StoreError, match="owned by this very process"):
+    with pytest.raises(StoreError, match="owned by this process"):
         asyncio.run(store.claim(RUN))
 
 

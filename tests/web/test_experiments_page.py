@@ -214,4 +214,4 @@ def test_failures_and_other_versions_are_told_and_few_cases_are_enough(
     )
     flow.write_text(COUNTING.replace("name: counting", "name: counted"))
     site.open(page, "/experiments/failing")
-    page.get_by_text("6 runs are of cases, variants or versions that it has no more").wait_for()
+    page.get_by_text("6 runs are of removed cases or variants").wait_for()

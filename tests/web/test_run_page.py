@@ -82,7 +82,7 @@ def test_a_run_is_looked_at(site: Site, page: Page, review: str) -> None:
     # A success with a mark is no plain one.
     badge = page.locator(".run-title .badge")
     assert badge.inner_text() == "! limit"
-    assert "before its goal was met" in (badge.get_attribute("title") or "")
+    assert "before its condition was met" in (badge.get_attribute("title") or "")
     assert page.locator(".run-head, .banners").filter(has_text="✓ succeeded").count() == 0
     for marked in (badge, page.locator(".banner").filter(has_text="! limit")):
         assert "tone-wait" in (marked.get_attribute("class") or "")

@@ -49,11 +49,11 @@ _REASONS = {
 EXIT_REASONS = tuple(_REASONS)
 _STOPPED_BY = {
     "expression": "an expression became true",
-    "score": "the score reached its goal",
+    "score": "the score reached its target",
     "judge": "the judge said yes",
     "branch": "the branch that ends it was taken",
     "stable": "two results in a row were alike",
-    "plateau": "the score did not get better any more",
+    "plateau": "the score stopped improving",
     "break": "a `break` step was reached",
     "items": "no items were left",
     "person": "a person approved it",
@@ -93,14 +93,14 @@ def request_words(request: Request) -> str:
             words = "approved" if body.get("approved") else "rejected"
             words += " with edits" if "value" in body and body.get("by") != "call" else ""
         case "run.accepted" if "iteration" not in body:
-            words = "told to stop after its iteration"
+            words = "asked to stop after its iteration"
         case "run.accepted":
             words = f"accepted with iteration {body.get('iteration')}"
         case _:
             words = f"continued with {more_words(body)}"
     feedback = line(request.feedback, 400)
     # More money without a place is for the loops that lacked it.
-    nowhere = "what had stopped for its budget" if request.kind == "run.continued" else "the run"
+    nowhere = "every loop that a budget stopped" if request.kind == "run.continued" else "the run"
     return f"{safe(request.place) or nowhere} was {words}{f': {feedback}' if feedback else ''}"
 
 
@@ -116,15 +116,15 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
             ended = ending_words(str(facts["status"]))
             return f"it runs only if {step!r} ends as {wanted}, and it ended as {ended}"
         case "halt":
-            return f"{step!r} failed, and nothing new begins after that"
+            return f"{step!r} failed, so no further step began"
         case "branch":
             taken = facts.get("taken")
             return f"case {line(str(taken), 60)!r} was taken" if taken else "no case applies"
         case "around":
-            return f"{step!r}, which it is in, did not run"
+            return f"{step!r}, which contains it, did not run"
         case "budget":
             return "a budget does not allow it"
-    return "the step around it ended before its turn"
+    return "the step around it ended before it could begin"
 
 
 def reason_words(reason: str, stopped_by: str = "") -> str:
@@ -192,7 +192,7 @@ def forecast_words(forecast: Forecast) -> str:
     words += ", of a price that is not known"
     if forecast.budget_usd is None:
         return words
-    budget = f"the budget of {allowed(forecast.budget_usd)} cannot hold them"
+    budget = f"the budget of {allowed(forecast.budget_usd)} cannot limit them"
     return f"{words}, so {budget}: set [prices.MODEL] in whorl.toml"
 
 

@@ -77,7 +77,7 @@ def _may_resume(machine: State, body: dict[str, Any]) -> None:
     check(can_retry, "nothing in this run can be tried again", verb="start")
     short = short_loop(machine)
     is_other = status == "paused" and short and more
-    words = f"the budget of loop {short!r} is too small, not that of the run"
+    words = f"the budget of the run is large enough, but that of loop {short!r} is not"
     check(not is_other, words, **facts, at=short)
 
 
@@ -96,14 +96,14 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
     if at:
         address = str(at)
         names = ", ".join(sorted(loops)) or "none"
-        check(address in loops, f"no loop {address!r} can do that now; these can: {names}")
+        check(address in loops, f"there is no loop {address!r} at present, only: {names}")
         return loops[address]
     outer = {a: key for a, key in loops.items() if machine.loop_frames[key]["loop"] is None}
     if at_limit and len(outer) > 1:
         outer = {a: k for a, k in outer.items() if machine.frames[k].get("reason") in _AT_LIMIT}
     check(bool(loops), "the run has no loop (yet)")
     meant = sorted(outer or loops)
-    check(len(outer) == 1, f"several loops can be meant: {', '.join(meant)}", loops=[*meant])
+    check(len(outer) == 1, f"several loops match: {', '.join(meant)}", loops=[*meant])
     return next(iter(outer.values()))
 
 

@@ -232,11 +232,11 @@ class Connector(OwnTask):
             reply = await self._http.perform(replace(request, kind="http", inputs=own), emit)
             # A stand-in for a service receives no call that withdraws the address.
             return replace(reply, detail=reply.detail | {"awaits_call": True, "subscribed": True})
-        why, missing = f"nothing answers for the connector {name!r}", inputs.text("missing")
+        why, missing = f"the connector {name!r} is not configured", inputs.text("missing")
         why += f" ({inputs.text('type')}{f': {missing}' if missing else ''})"
         raise ProviderError(
-            f'{why}; to answer for it, write `url = "http://..."` below [connectors] in whorl.toml '
-            f"(it is sent POST /{quote(name, safe='')}), or replies there, or "
+            f'{why}; write `url = "http://..."` below [connectors] in whorl.toml '
+            f"(it receives POST /{quote(name, safe='')}), or replies there, or "
             f'`"{task}" = "python:module:function"` below [tasks]',
             code="P114",
         )

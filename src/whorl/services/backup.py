@@ -101,7 +101,7 @@ def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copie
     """
     with closing(SqliteStore(target, create=False, registry=registry)) as store:
         if not store.is_strange:
-            raise UsageError(f"you have made the store {str(target)!r}: there is nothing to adopt")
+            raise UsageError(f"the store {str(target)!r} is your own: there is nothing to adopt")
     _refuse_open(target)
     if is_mirror:
         return Copied(str(target), 0, 0, 0, aside=_put_aside(target), is_whole=False)

@@ -94,14 +94,14 @@ def recording_from_text(text: str, file: str) -> Recording:
     try:
         fields = table_of(json.loads(text))
         if is_deeper(fields, DEPTH_MAX + _AROUND):
-            raise ValueError("no value of a run is as deep")
+            raise ValueError("it is nested too deeply")
         tables = {name: fields[name] for name in ("input", "calls", "decisions", "result")}
         tables["options"] = fields.get("options", {})
         calls = table_of(tables["calls"]).values()
         if fields["recording"] != FORMAT or not isinstance(fields["workflow"], str):
-            raise ValueError("it is of another format")
+            raise ValueError("it has another format")
         if not all(isinstance(table, dict) for table in (*tables.values(), *calls)):
-            raise ValueError("a table of it is none")
+            raise ValueError("a part of it is not an object")
         return Recording(fields["workflow"], **cast("dict[str, Any]", tables))
     except (ValueError, KeyError, RecursionError) as error:
         raise UsageError(

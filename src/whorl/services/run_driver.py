@@ -172,7 +172,7 @@ class Driving:
         store = self.runtime.store
         for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
             if entry.event.kind in _STEERING:
-                words = f"run {run} has changed since: {entry.event.kind} at {entry.seq}"
+                words = f"run {run} has changed in the meantime: {entry.event.kind} at {entry.seq}"
                 advice = "look at the run again, and repeat the request"
                 raise UsageError(words, help=advice, code="W905")
         event = make()
@@ -208,7 +208,7 @@ class Driving:
         if requests and await self.runtime.request(run, *requests):
             return self._tasks.get(run)
         if self._closing:
-            raise UsageError(f"run {run} is being left, since its session ends", code="W905")
+            raise UsageError(f"the session is closing and no longer drives run {run}", code="W905")
         task = self._tasks.get(run)
         if task is not None:
             # The last drive of this run may be about to give it up.

@@ -86,12 +86,12 @@ class Edits:
 
 def _checked_edits(gate: Gate, value: Json) -> Json:
     if gate.show is None or gate.reason not in ("gate", "iteration", "limit"):
-        raise UsageError(f"what is asked at {gate.place!r} shows nothing that can be edited")
+        raise UsageError(f"the question at {gate.place!r} has no value that can be edited")
     if gate.reason == "gate":
         return value
     known = list(gate.show) if isinstance(gate.show, dict) else []
     if not isinstance(value, dict) or not value or not value.keys() <= set(known):
-        words = f"the results of {gate.place!r} are edited by their names"
+        words = f"an edit of {gate.place!r} needs the names of its results"
         raise UsageError(words, help=f"there are: {some(known)}", code="W903")
     return value
 
@@ -182,7 +182,7 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
     places = ", ".join(gate.place for gate in gates)
     same = [gate for gate in gates if not at or at in (gate.address, gate.place)]
     if len(same) > 1 and not at:
-        words = f"several decisions are open: {places}"
+        words = f"several questions are open: {places}"
         raise UsageError(words, help="say which with --at", code="W903")
     if same:
         return same[0]
@@ -249,7 +249,7 @@ def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Wo
     for name, fields in ((name, fields) for name, fields in steps.items() if name):
         found = [node for path, node in asking.items() if name in (path, node.name)]
         if len(found) != 1:
-            advice = did_you_mean(name, asking) or f"there are: {some(asking)}"
+            advice = did_you_mean(name, asking) or f"known: {some(asking)}"
             words = f"{name!r} does not name one step that asks a model"
             raise UsageError(words, help=advice, code="W902")
         own[id(found[0])] = {**own.get(id(found[0]), {}), **fields}
@@ -331,7 +331,7 @@ def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork:
         if name not in names and not workflow.open_inputs:
             raise UsageError(
                 f"{name!r} cannot be set: it is not an input, variable or carried value",
-                help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
+                help=did_you_mean(name, names) or f"known: {', '.join(names) or 'none'}",
             )
     check_allowed(workflow, providers)
     # Another version of the file has its own models and prompts.

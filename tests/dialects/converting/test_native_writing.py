@@ -207,5 +207,5 @@ steps:
 def test_what_would_be_read_otherwise_is_never_written() -> None:
     broken = _workflow(ir.Break(name="a", loop="none"))
 
-    with pytest.raises(InternalError, match="what was written is wrong"):
+    with pytest.raises(InternalError, match="the written file is wrong"):
         write_native(broken)

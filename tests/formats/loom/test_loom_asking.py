@@ -131,7 +131,7 @@ def test_a_busy_server_asks_once_for_all_times_that_have_passed(tmp_path: Path) 
         await server.at(21)
         assert [given["body"] for given in server.outputs()] == [{"subject": "hi"}]
         reasons = [(f.state, f.reason) for f in server.firings()]
-        assert reasons == [("skipped", "it was asked later"), ("started", "")]
+        assert reasons == [("skipped", "a later firing polls instead"), ("started", "")]
 
     with web(lambda asked: Answer(200, {"subject": "hi"})) as site:
         inputs = {"method": "GET", "uri": f"{site.url}/v2/new"}

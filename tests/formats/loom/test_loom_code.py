@@ -133,7 +133,7 @@ def test_a_map_of_the_project_transforms_xml(tmp_path: Path, sheet: str, expecte
     [
         ("Xslt", XSL.format(version="3.0", output="", body=GREETING), "XSLT 2.0 and 3.0"),
         ("Xslt", XSL.format(version="1.0", body="", output=SCRIPT), "scripts"),
-        *(("Xslt", "", "Artifacts/Maps"), ("Liquid", "", "nothing answers")),
+        *(("Xslt", "", "Artifacts/Maps"), ("Liquid", "", "is not configured")),
     ],
 )
 def test_what_only_azure_has_says_what_is_missing(
@@ -144,4 +144,4 @@ def test_what_only_azure_has_says_what_is_missing(
 
     assert why in message
     assert "connector '" in message
-    assert "to answer for it" in message
+    assert "below [connectors]" in message

@@ -61,8 +61,8 @@ def test_a_part_of_a_definition_may_refer_to_the_rest_of_it() -> None:
 
     assert [found.message for found in warnings] == [
         "there is no action 'Rest'",
-        "there is no parameter 'p'; without `-i p=VALUE` what reads it fails",
-        "variable 'v' is never set; without `-i v=VALUE` what reads it fails",
+        "there is no parameter 'p'; without `-i p=VALUE` actions that read it fail",
+        "variable 'v' is never set; without `-i v=VALUE` actions that read it fail",
         "there is no for-each 'Each' around this place",
     ]
 

@@ -37,12 +37,12 @@ def test_a_key_starts_each_item_once() -> None:
 @pytest.mark.parametrize(
     ("trigger", "body", "words"),
     [
-        ({"splitOn": "@triggerBody()?['x']"}, {}, "splits on is nothing"),
-        ({"splitOn": "@triggerBody()"}, {"a": 1}, "splits on is a dict"),
-        ({"splitOn": "orders"}, {}, "splits on is a str"),
+        ({"splitOn": "@triggerBody()?['x']"}, {}, "to split is nothing"),
+        ({"splitOn": "@triggerBody()"}, {"a": 1}, "to split is a dict"),
+        ({"splitOn": "orders"}, {}, "to split is a str"),
         ({"splitOn": "@triggerBody()['x']"}, {}, "cannot be computed"),
         ({"splitOn": "@triggerBody()", "runtimeConfiguration": {"concurrency": {"runs": 3}}},
-         [0] * 101, "has 101 items to split on, and may have 100"),
+         [0] * 101, "has 101 items to split, more than 100"),
         ({"operationOptions": "EnableSchemaValidation", "inputs": {"schema": {"type": "object",
          "required": ["id"]}}}, {"name": "x"}, "does not fit"),
     ],

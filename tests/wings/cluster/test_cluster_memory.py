@@ -138,7 +138,7 @@ def test_a_run_ends_whose_records_a_memory_does_not_take(
             assert await runtime.drive(run) == "succeeded"
             [(row, _)] = await _memories(runtime).all()
             assert row.records == 1
-            assert caplog.text.count(f"the memory {row.key!r} takes no record of run {run}") == 2
+            assert caplog.text.count(f"the memory {row.key!r} lost a record of run {run}") == 2
             assert len((await record("", run, runtime)).executions) > 1
 
     try:
@@ -229,5 +229,5 @@ def test_steps_and_commands_share_what_is_remembered(
         assert (row["key"], row["records"]) == ("memory/facts", 2)
         assert row["newest"][0]["content"] == "Rome is the capital of Italy"
         assert "deleted 2 records" in printed("project", "memory", "rm", "memory/facts")
-        assert "nothing is remembered" in printed("project", "memory", "ls")
+        assert "no loop has saved records" in printed("project", "memory", "ls")
         printed("project", "memory", "rm", "memory/facts", code=2)

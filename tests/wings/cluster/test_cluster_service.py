@@ -346,12 +346,12 @@ def test_a_cluster_is_set_up_looked_at_and_left_for_once(
         before = mirror.read_bytes()
         code, text = printed("project", "doctor")
         assert (code, text.count("workers poll it")) == (0, 3), text
-        assert "it had all that has ended on the cluster" in text
+        assert "it was up to date with the cluster" in text
         code, text = printed("run", "polish.yaml", "y")
         assert code == 0, text
         mirror.write_bytes(before)
         assert "it was behind by 1 run that ended on the cluster" in printed("project", "doctor")[1]
-        assert "it had all that has ended on the cluster" in printed("project", "doctor")[1]
+        assert "it was up to date with the cluster" in printed("project", "doctor")[1]
     code, text = printed("run", "polish.yaml", "x", "--runtime", "local", "--json")
     assert (code, '"succeeded"' in text) == (0, True), text
     assert (tmp_path / ".whorl" / "whorl.db").exists()

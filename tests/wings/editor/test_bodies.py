@@ -168,11 +168,11 @@ steps:
 @pytest.mark.parametrize(
     ("text", "at", "words"),
     [
-        (NATIVE, "polish/write", "reads 'feedback', which exists only around it"),
+        (NATIVE, "polish/write", "reads 'feedback', which the new file would not have"),
         (NATIVE, "none", "there is no step"),
         (NATIVE, ["plan", "polish"], "one step at a time"),
         (SKIPPED, "b", "b has an `if`"),
-        (SKIPPED, "tries/f", "looks at its last step without naming it"),
+        (SKIPPED, "tries/f", "reads its last step without naming it"),
     ],
 )
 def test_what_would_mean_another_thing_elsewhere_stays(

@@ -120,7 +120,7 @@ def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on() -> None:
     assert in_doubt
 
 
-DOUBT = "costs contain what was reserved for calls in doubt: 1 call of 1 trial"
+DOUBT = "costs contain the amounts that are reserved for calls in doubt: 1 call of 1 trial"
 OPEN = "the process of 1 run stopped; costs do not include calls that were open"
 
 

@@ -69,7 +69,7 @@ def test_a_gate_is_undecided_where_few_cases_differ_much() -> None:
     lax, strict = whorl(*options, "--markdown"), whorl(*options, "--strict")
 
     assert found["verdict"] == "undecided"
-    assert "12 cases do not decide with a margin of 0.02; about" in found["reasons"][0]
+    assert "12 cases are too few to decide with a margin of 0.02; about" in found["reasons"][0]
     assert (lax.exit_code, strict.exit_code) == (0, 1)
     rows = [line for line in lax.stdout.splitlines() if line.startswith("|")]
     assert len(rows) == 4

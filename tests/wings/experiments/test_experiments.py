@@ -46,7 +46,7 @@ def test_an_experiment_is_run_once_and_reported_again() -> None:
     labels = {"experiment": "guess", "variant": "longer", "case": "1", "repeat": "1"}
     one = ("--label", "experiment=guess", "--label", "variant=longer", "--label", "case=1")
     (trial,) = run_json("ls", *one)
-    assert "no such runs" in hidden
+    assert "no run matches" in hidden
     assert "24 runs of experiments not listed: --all, or --label experiment=NAME" in hidden
     assert (len(trials), trial["labels"]) == (24, labels)
 
@@ -116,7 +116,7 @@ def test_more_cases_run_only_those_and_a_new_generation_all() -> None:
     assert more["done"] == 26
     listed = run_json("experiment", "ls")
     assert [(row["name"], row["runs"]) for row in listed] == [("guess", 52)]
-    assert "no such runs" in whorl("ls").stderr
+    assert "no run matches" in whorl("ls").stderr
     whorl("experiment", "rm", "guess")
     assert run_json("experiment", "ls") == []
 

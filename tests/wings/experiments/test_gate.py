@@ -81,7 +81,7 @@ def test_grades_are_compared_with_those_of_the_same_grader() -> None:
         assert f"'{file}' was graded by another grader than 'guess' has" in refused.stderr
     assert lower.exit_code == 1
     assert "the grade is worse by 0.10" in lower.stdout
-    assert "these are the same runs, graded otherwise" in lower.stdout
+    assert "these are the same runs, graded differently" in lower.stdout
 
 
 def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:

@@ -220,7 +220,7 @@ ROWS = {
     ),
     "too short": (
         *(made(AFTER), made("iteration >= 4"), made(AFTER, 2)),
-        *("", "gone on after iteration 3"),
+        *("", "continued after iteration 3"),
     ),
     "judge": (
         *(made(ASKED), made([AFTER, JUDGE]), made(ASKED, 2)),

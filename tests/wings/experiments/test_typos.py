@@ -19,7 +19,7 @@ WRONG = [
     ("W005", "loops: {polish", "models: {polish/write: q}, loops: {polish",
      "the step 'polish/write'", "write 'write'"),
     ("W005", "loops: {polish", "models: {nope: q}, loops: {polish", "the step 'nope'",
-     "there is review, write"),
+     "known: review, write"),
     ("W005", "at_once: 6", 'solved: "score > 0.7"', "there is no 'score'", "`solved` sees grade"),
     ("W012", "  longer:", '  "":', "a variant has no name", ""),
     ("W012", "  longer:", "  base:", "variant 'base' is the file as it is", "another name"),

@@ -1851,7 +1851,7 @@ export interface components {
             repeat: number;
             /**
              * Running
-             * @description runs that are under way
+             * @description running runs
              * @default 0
              */
             running: number;
@@ -1924,7 +1924,7 @@ export interface components {
             reason: string;
             /**
              * Running
-             * @description runs that are under way
+             * @description running runs
              * @default 0
              */
             running: number;
@@ -2162,7 +2162,7 @@ export interface components {
         GraphNode: {
             /**
              * Case
-             * @description inside of a branch: in which case it lies
+             * @description inside of a branch: its case
              */
             case: string | null;
             /** Detail */
@@ -2827,7 +2827,7 @@ export interface components {
              * @enum {string}
              */
             status: "running" | "waiting" | "succeeded" | "failed" | "timed_out" | "cancelled" | "skipped";
-            /** @description includes what is inside */
+            /** @description includes the steps inside */
             usage: components["schemas"]["UsageItem"];
             /**
              * Why
@@ -4017,7 +4017,7 @@ export interface operations {
         parameters: {
             query?: {
                 by?: "model" | "step" | "loop" | "iteration" | "workflow" | "run" | "day";
-                /** @description calls that ended since its full hour */
+                /** @description only calls since the start of its hour */
                 since?: number;
             };
             header?: never;
@@ -4581,12 +4581,12 @@ export interface operations {
                 status?: ("running" | "waiting" | "paused" | "interrupted" | "succeeded" | "failed" | "cancelled") | null;
                 workflow?: string | null;
                 search?: string | null;
-                /** @description when it began, at the earliest */
+                /** @description it began then or later */
                 since?: number | null;
                 /** @description it began before then */
                 until?: number | null;
                 cost_min?: number | null;
-                /** @description what comes first is what is most */
+                /** @description newest or largest first */
                 sort?: "started" | "updated" | "cost" | "tokens" | "calls" | "score" | "time";
                 reverse?: boolean;
                 /** @description whether tries are listed, too */
@@ -4863,7 +4863,7 @@ export interface operations {
                 other: number;
                 /** @description default: the only outermost loop */
                 at?: string;
-                /** @description the run that the second one is of, where it is another */
+                /** @description the run of the second iteration, if it is another run */
                 with?: string | null;
             };
             header?: never;

@@ -15,11 +15,11 @@ const REASONS: Record<string, string> = {
 
 const STOPPED_BY: Record<string, string> = {
   expression: "an expression became true",
-  score: "the score reached its goal",
+  score: "the score reached its target",
   judge: "the judge said yes",
   branch: "the branch that ends it was taken",
   stable: "two results in a row were alike",
-  plateau: "the score did not get better any more",
+  plateau: "the score stopped improving",
   break: "a break step was reached",
   items: "no items were left",
   person: "a person approved it",
@@ -61,8 +61,8 @@ export function reasonWords(reason: string, stoppedBy: string | null = null): st
 
 /** What a mark means: the run, or the loop, has a result that is not what it was after. */
 export const MARK_WORDS: Record<Mark, string> = {
-  limit: "it ended at a limit, before its goal was met",
-  budget: "it ended at its budget, before its goal was met",
+  limit: "it ended at a limit, before its condition was met",
+  budget: "it ended at its budget, before its condition was met",
   warning: "a text was cut, left out or not clear: its warnings say which",
 };
 

@@ -135,11 +135,11 @@ class _Judge(Object):
                 read = {use.name for use in free_names(question)}
         name = next((name for name, _ in names_given(context.body) if name in read), None)
         if name is not None:
-            message = f"the question to the judge holds what the step {name!r} gives, which could "
+            message = f"the question to the judge contains the result of {name!r}, which could "
             message += "tell the judge what to answer"
             advice = "ask about the text without quoting it, and name the step under 'of': "
             advice += f'judge: {{question: "The draft is good", of: {name}}}'
-            label, span = "a step's words as an instruction", context.places.span(question)
+            label, span = "a result as an instruction", context.places.span(question)
             context.warn("W023", message, span, label=label, help=advice)
         return super().build(context, attributes)
 

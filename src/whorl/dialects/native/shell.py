@@ -113,7 +113,7 @@ def evaluation(before: Sequence[str], prefix: str, whole: Sequence[str]) -> str:
     words, reader = named(before), ""
     first, *others = started(words) or [""]
     if (assigned := _ASSIGNMENT.match(prefix)) and is_steering(assigned[1]):
-        return f"the variable {assigned[1]!r} decides what is run, and the value would be that"
+        return f"the variable {assigned[1]!r} decides which programs run, and a value would set it"
     if first in _CODE or (first in _NAMES and "=" not in prefix):
         reader = repr(first)
     elif first in ("printf", "test", "[") and others[-1:] in (["-v"], ["-R"]):
@@ -227,7 +227,7 @@ def read_script(source: str) -> Script:
     """Replaces each {{ }} of a script by a variable."""
     if len(source) > LENGTH_MAX:
         words = f"a script has at most {LENGTH_MAX:,} characters"
-        return Script(source, faults=[Fault(words, 0, 1, "call a program")])
+        return Script(source, faults=[Fault(words, 0, 1, "run a file")])
     return _Reader(source).read()
 
 
@@ -262,7 +262,7 @@ class _Reader:
 
     def read(self) -> Script:
         for tag in islice(_TAG.finditer(self.text), _FAULTS_MAX):
-            self._fault("a shell script holds no template tags", tag.start())
+            self._fault("a shell script cannot contain template tags", tag.start())
         script = Script(self.source)
         if self.extents and _VALUE.search(self.source):
             self.faults[0] = Fault("a script with values holds no private characters", 0, 1)

@@ -44,12 +44,12 @@ class Called(forms.Text):
             return ""
         for key, workflow in workflows.items():
             if context.workflows[key] != workflow:
-                message = f"two workflows are called {key!r}: one of them in {called.key!r}"
+                message = f"{called.key!r} has another workflow of the name {key!r}"
                 advice = "choose another name for one of them"
-                context.report("W012", message, value.span, label="called again", help=advice)
+                context.report("W012", message, value.span, label="used twice", help=advice)
         _check_inputs(context, called.key, called.reading)
         if called.reading.workflow.limits != ir.RunLimits():
-            name, label = called.reading.workflow.name, "its budget is for runs of its own"
+            name, label = called.reading.workflow.name, "it counts only in its own runs"
             message = f"the budget of workflow {name!r} has no effect where it is called"
             advice = "give this file a `budget`, or put the call in a `repeat` with `at_most`"
             context.warn("W023", message, value.span, label=label, help=advice)

@@ -73,8 +73,8 @@ def write_native(
         if is_same_workflow(workflow, again):
             own = {**(sources or {}), "": (sources or {}).get(file, "")}
             return _with_comments(text, workflow, again, own)
-        problem = ValueError("it is read as another workflow")
-    raise InternalError(f"what was written is wrong: {problem}") from problem
+        problem = ValueError("it reads back as another workflow")
+    raise InternalError(f"the written file is wrong: {problem}") from problem
 
 
 def is_same_workflow(workflow: ir.Workflow, other: ir.Workflow) -> bool:

@@ -214,7 +214,7 @@ def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> l
     for part in parts:
         if not isinstance(part, Mapping):
             message = f"{name!r} must be a list of objects"
-            context.report("W007", message, part.span, label="no object", help=advice)
+            context.report("W007", message, part.span, label="not an object", help=advice)
     return [part for part in parts if isinstance(part, Mapping)]
 
 

@@ -104,8 +104,8 @@ def _run_after(
 
 def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
     if not isinstance(entry.value, Sequence):
-        message, advice = f"runAfter of {entry.name!r} is a list", 'write ["Succeeded"]'
-        context.report("W007", message, entry.value.span, label="no list", help=advice)
+        message, advice = f"runAfter of {entry.name!r} must be a list", 'write ["Succeeded"]'
+        context.report("W007", message, entry.value.span, label="not a list", help=advice)
         return ("succeeded",)
     statuses = [forms.RUN_AFTER.get(text_of(item).lower()) for item in entry.value]
     for item, status in zip(entry.value, statuses, strict=True):
@@ -300,7 +300,7 @@ def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential"
     times = (3 if lenient else 4) if written is None else whole_of(written)
     if times is None or not 0 <= times <= 1_000:
         message, times = "the count of a retry must be a whole number up to 1000", 0
-        context.report("W007", message, policy.span, label="no count")
+        context.report("W007", message, policy.span, label="not a valid count")
     retry = replace(
         AZURE_RETRY,
         times=times,

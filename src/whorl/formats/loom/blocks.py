@@ -575,9 +575,9 @@ def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.No
     written, span = entry.value, entry.key.span
     context.count_step(span)
     if not isinstance(written, Mapping):
-        message = f"action {entry.name!r} is an object"
+        message = f"action {entry.name!r} must be an object"
         advice = 'write {"type": "compose", "inputs": ...}'
-        context.report("W007", message, written.span, label="no object", help=advice)
+        context.report("W007", message, written.span, label="not an object", help=advice)
         return None
     kind = text_at(written, "type").lower()
     action = Action(context, entry.name, kind, written, span, location)

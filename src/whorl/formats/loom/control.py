@@ -254,8 +254,8 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
         value = int(count.text) if count.text.strip().isdecimal() else 0
         iterations = value or COUNT
         if value < 1:
-            message = f"limit.count of loop {action.name!r} is a whole number of at least 1"
-            context.report("W007", message, count.span, label="no count", help="write 60")
+            message = f"limit.count of loop {action.name!r} must be a whole number of at least 1"
+            context.report("W007", message, count.span, label="not a valid count", help="write 60")
         elif value > COUNT_MAX and not is_azure:
             message = f"Loop count exceeds system limit: {COUNT_MAX}"
             advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
@@ -289,7 +289,7 @@ def _warn_of_variables(action: Action, condition: Value) -> None:
         message += "its first iteration"
         advice = f"set it before the loop, or with `-i {min(spelled)}=VALUE`"
         advice = "did you mean doUntil? Or " * (action.type == "until") + advice
-        action.context.warn("W023", message, condition.span, label="over at once", help=advice)
+        action.context.warn("W023", message, condition.span, label="ends at once", help=advice)
 
 
 def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool:

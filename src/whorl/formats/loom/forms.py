@@ -517,7 +517,7 @@ class LoomContext(ReadContext):
         duration = duration_of(value)
         if value is not None and duration is None:
             message, advice = "this is not a duration", "write PT5S or PT1H"
-            self.report("W007", message, value.span, label="no duration", help=advice)
+            self.report("W007", message, value.span, label="not a duration", help=advice)
         return default if duration is None else duration
 
     def check_spelling(
@@ -541,7 +541,7 @@ class LoomContext(ReadContext):
         if not isinstance(count, Scalar) or unit not in _UNITS_S:
             span = value.span if value is not None else self.document.root.span
             advice = 'write {"count": 5, "unit": "second"}, or minute, hour, day, week'
-            self.report("W007", "this is not an interval", span, label="no interval", help=advice)
+            self.report("W007", "this is not an interval", span, label="not valid", help=advice)
             return None
         if is_expression(count):
             return self.expression(count, f"@mul(int({text_term(count.text)}), {_UNITS_S[unit]})")

@@ -329,7 +329,7 @@ class _Names:
         is_certain = bool(nearest) or (self.has_parameters and not self.parameters)
         message = f"there is no parameter {name!r}"
         if not is_certain or self.is_part:
-            message += f"; without `-i {name}=VALUE` what reads it fails"
+            message += f"; without `-i {name}=VALUE` actions that read it fail"
         declaration = f'declare it: "parameters": {{"{name}": {{"type": "String"}}}}'
         return Problem(message, nearest or declaration, is_certain and not self.is_part)
 
@@ -349,7 +349,7 @@ class _Names:
         nearest = self._nearest(name, [*names.values(), *loops])
         if nearest and not lenient and not self.is_part:
             return Problem(f"there is no variable {name!r}", nearest)
-        otherwise = "it is null" if lenient else "what reads it fails"
+        otherwise = "it is null" if lenient else "actions that read it fail"
         message = f"variable {name!r} is never set; without `-i {name}=VALUE` {otherwise}"
         declaration = (
             'declare it: {"type": "InitializeVariable", "inputs": {"variables": '
@@ -398,9 +398,9 @@ def _unseen(
         # The iteration before may have left it.
         return None
     name, reader = chain[-1].name, reference.use.path.rpartition("/")[2]
-    label, advice, is_certain = "no result yet", "read another action", True
+    label, advice, is_certain = "no result yet", "read the result of another action", True
     if index == view.index and meeting is chain[-1]:
-        message = f"{name!r} has not ended where its result is read"
+        message = f"{name!r} has not ended yet when its result is read"
     elif index == view.index and view is not reference.use.view:
         # A result of another branch is null if that branch was not chosen.
         return None

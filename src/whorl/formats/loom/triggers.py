@@ -51,7 +51,7 @@ _BY_HAND = "start it with `whorl run`, or call the address that `whorl serve` ha
 _OTHER_RULE = (
     "write a recurrence such as every 2 days; `whorl server schedule add` knows other rules"
 )
-_STAND_IN = "set in [connectors] of whorl.toml what answers for it; or "
+_STAND_IN = "set `url` or `replies` in [connectors] of whorl.toml; or "
 
 
 def read_trigger(
@@ -70,7 +70,7 @@ def read_trigger(
     trigger = Action(context, first.name, kind, written, first.key.span, location)
     if len(entries) > 1:
         name = entries[1].name
-        message = f"{name!r} starts no runs here: only the first trigger does, {first.name!r}"
+        message = f"{name!r} starts no runs: only the first trigger, {first.name!r}, does"
         _warn(trigger, message, "write one workflow for each trigger", entries[1].key.span)
     mentioned = "\n".join(scalar.text for scalar in scalars_in(definition)).lower()
     return _read(trigger, {name.lower(): value for name, value in given.items()}, mentioned)
@@ -125,7 +125,7 @@ def _refuse(trigger: Action, message: str, advice: str, span: Span) -> None:
 
 def _not_watched(trigger: Action) -> str:
     kind = text_at(trigger.fields, "type") or "no type"
-    return f"trigger {trigger.name[:60]!r} ({kind}): it does not start runs by itself here"
+    return f"trigger {trigger.name[:60]!r} ({kind}) does not start runs by itself"
 
 
 def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:

@@ -156,7 +156,7 @@ def _named_once(context: FileContext, items: list[Item]) -> list[Item]:
             continue
         first = taken.setdefault(name.text, item)
         if first is not item or name.text in RESERVED or name.text == item.name:
-            problem = f"cannot accumulate as {name.text[:60]!r}: that name has a meaning"
+            problem = f"cannot accumulate as {name.text[:60]!r}: the name is reserved or taken"
             _report_name(context, name, f"{item.words} {problem}", "taken")
     return list(by_name.values())
 

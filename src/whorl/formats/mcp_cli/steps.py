@@ -147,7 +147,7 @@ def call_inputs(
     arguments = given if isinstance(given, Mapping) else Mapping((), span)
     names = {entry.name: entry.key.span for entry in arguments}
     for name in names.keys() & RESERVED - {MAIN}:
-        message = f"'with' of {owner} cannot give {name!r}: that word has a meaning"
+        message = f"'with' of {owner} cannot give {name!r}, which is a reserved name"
         advice = "choose another name"
         file.context.report("W012", message, names[name], label="reserved", help=advice)
     is_open, taken = True, set[str]()
@@ -454,9 +454,9 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
     for place in placeholders(until, PLACE):
         if place.name in ("output", "loop.output"):
             span = until.locate(place.offset - 2, len(place.name) + 4)
-            message = f"'until' of {item.words} holds the output itself: the judge reads it anyway"
+            message = f"'until' of {item.words} contains the output, which the judge reads anyway"
             advice = 'describe what the output should say: until: "The output says PASS"'
-            file.context.warn("W023", message, span, label="judged anyway", help=advice)
+            file.context.warn("W023", message, span, label="not needed", help=advice)
     judge = ir.Judge(
         question=file.texts.read(until, View(item, inside=item, judged=True), strict=True),
         subject=_OUTPUT,
@@ -469,9 +469,9 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
 def _check_refine(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> None:
     texts = called.reading.sources.values() if called is not None and "with" not in fields else ()
     if (whole_of(fields.get("max_iterations")) or 1) > 1 and any(map(_INPUT.search, texts)):
-        message = f"{item.words} has no 'with': from its second iteration on, {{{{input}}}} is the "
-        message += "output of the one before, and no longer the task"
-        advice = 'to keep the task: with: {input: "{{input}}"}; the workflow that is called reads '
+        message = f"{item.words} has no 'with': from iteration 2 on, {{{{input}}}} is the last "
+        message += "output and no longer the task"
+        advice = 'to keep the task: with: {input: "{{input}}"}; the called workflow reads '
         advice += "the last output as {{loop.output}}"
         file.context.warn("W023", message, item.key.span, label="loses its task", help=advice)
     why = ": each iteration sees the one before it"

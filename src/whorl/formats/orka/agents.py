@@ -241,7 +241,7 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
         for holder in holders:
             context.check_fields(holder, names, owner, warns=True)
     if agent_id in RESERVED:
-        message = f"no agent can be called {agent_id!r}: templates have another meaning for it"
+        message = f"no agent can be called {agent_id!r}: the name is reserved in templates"
         advice = f"choose another id, such as {agent_id + '_agent'!r}"
         context.report("W012", message, name.span, help=advice)
     return agent

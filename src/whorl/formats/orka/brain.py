@@ -332,7 +332,7 @@ def _kept(
     found = next(iter(alike), None)
     if found is not None:
         skill = used(found, now, success=is_lesson)
-        why = f"it is a use of {skill['name']!r}, which is known"
+        why = f"it uses the known skill {skill['name']!r}"
     elif not is_lesson or not new["steps"]:
         return Amendment(answer("nothing was learned: it did not succeed, or names no agents"))
     else:

@@ -338,9 +338,9 @@ def read_document(loop: Agent, inner: Section, scoring: Scoring) -> str:
         return joins[-1]
     taken = [name for name in others if not document or name in document][-1:]
     if len(document) != 1:
-        who = f"{scorer.id!r} scores and reads" if scorer else f"loop {loop.id!r} compares"
+        who = f"{scorer.id!r}, which scores, reads" if scorer else f"loop {loop.id!r} compares"
         what = "several agents" if document else "no agent"
-        message = f"{who} {what}: 'response' of the loop is what {taken[0]!r} says"
+        message = f"{who} {what}: 'response' of the loop is the answer of {taken[0]!r}"
         advice = "write {{ previous_outputs.AGENT }} for the text that is scored in its prompt"
         loop.context.warn("W023", message, loop.span, label="which text?", help=advice)
     return next(iter(document)) if len(document) == 1 else taken[0]

@@ -60,7 +60,7 @@ class OrkaReader:
         if section is None or not section.order:
             if not context.diagnostics:
                 advice = "name them: orchestrator: {agents: [...]}"
-                context.report("W006", "no agent is run", document.root.span, help=advice)
+                context.report("W006", "the file names no agents", document.root.span, help=advice)
             return context.finish(None)
         root = document.root
         title = text_of(root.get("name")) if isinstance(root, Mapping) else ""

@@ -147,7 +147,7 @@ def messages(run: Run, session: Value, prompt: Value) -> list[Value]:
     if session is not None and session is not UNDEFINED and session != "":
         turns = from_json(run, session) if isinstance(session, str) else session
     if not isinstance(turns, list) or not all(isinstance(item, dict) for item in turns):
-        raise EvaluationError("sessionId must be a conversation that another call gave")
+        raise EvaluationError("sessionId must be a conversation that another call returned")
     return [*turns, {"role": "user", "content": answers.shown(run, prompt)}]
 
 

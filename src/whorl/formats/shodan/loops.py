@@ -81,7 +81,7 @@ def _whole(context: ReadContext, written: Scalar, name: str, most: int) -> int:
     number = whole_of(written) or 0
     if not 1 <= number <= most:
         message = f"{name} must be a whole number from 1 to {most:,}, not {written.text[:40]!r}"
-        context.report("W007", message, written.span, label="no such number")
+        context.report("W007", message, written.span, label="out of range")
     return number
 
 
@@ -161,7 +161,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
     if not _NAME.fullmatch(item) or node.input(item) is not None:
         message = f"'item' must be a name that no input of the loop has, not {item[:60]!r}"
         advice = "use letters, digits, _ and -; read a part of an item inside the loop"
-        context.report("W012", message, span, label="no such name", help=advice)
+        context.report("W012", message, span, label="not a valid name", help=advice)
     # The item's name inside of the loop, and its name in expressions.
     inner.item = item, inner.claim(item)
     inputs = dict(loop_inputs(level, inner))

@@ -31,7 +31,7 @@ def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
         row.get("value") for row in rows.get("_meta", []) if row.get("key") == "schema_version"
     ]
     if (number := next((int(v) for v in map(str, versions) if v.isdecimal()), 0)) > LAST:
-        notes.append(f"the database has the version {number}; what is new since {LAST} is not read")
+        notes.append(f"the database has version {number}; Whorl knows versions up to {LAST}")
     kept = [row for row in rows["workflows"] if archived or not row.get("is_archived")]
     kept.sort(key=lambda row: str(row.get("updated_at")), reverse=True)
     names = _names(kept)

@@ -118,10 +118,10 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
         source = node.placed(place, stays=False)
         variables.append((placed.name, expression(source or "none")))
     if script.text.strip() == f'"${{{PREFIX}1}}"':
-        message = f"the whole command of {node.id!r} is a value: it is used as the name of one "
-        message += "program, never for a script"
+        message = f"the whole command of {node.id!r} is a value, so it is run as one program "
+        message += "and never as a script"
         advice = "write the command here, with values as its arguments"
-        node.context.warn("W021", message, written.span, label="no script", help=advice)
+        node.context.warn("W021", message, written.span, label="one program", help=advice)
     return {"script": script.text, "variables": ir.Fields(tuple(variables))}
 
 
@@ -215,7 +215,7 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
         message = f"{node.owner} runs a command that is not in the file: "
         message += "a person is asked each time"
         advice = 'write the command as "toolInput": {"command": ...}, with values as its arguments'
-        node.context.warn("W023", message, node.place, label="the command comes in", help=advice)
+        node.context.warn("W023", message, node.place, label="not in the file", help=advice)
     given = _arguments(node, server, tool)
     before: list[ir.Node] = []
     if approval != "auto":

@@ -357,7 +357,7 @@ def read_script(source: str) -> tuple[str, tuple[_Pipe, ...]]:
         call = _CALL.fullmatch(text.strip())
         name = call[1] if call else text.strip()
         if call is None or name not in PIPES:
-            advice = did_you_mean(name, PIPES) or f"there is {', '.join(PIPES)}"
+            advice = did_you_mean(name, PIPES) or f"known: {', '.join(PIPES)}"
             raise LanguageError(f"there is no pipe {name[:40]!r}", offset, advice)
         arguments = _arguments(name, call[2])
         least, most = ARGUMENTS[name]

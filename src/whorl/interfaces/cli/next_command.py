@@ -113,8 +113,8 @@ def changed_words(store: SqliteStore, run: RunId) -> str:
     if not file:
         return ""
     return (
-        f"{safe(os.path.relpath(file))} has changed since this run began; the run keeps the "
-        f"version it began with; to use the new one: `{command(*_start_again(store, run))}`"
+        f"{safe(os.path.relpath(file))} has changed since this run began; the run keeps the old "
+        f"version; to use the new one: `{command(*_start_again(store, run))}`"
     )
 
 

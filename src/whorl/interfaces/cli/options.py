@@ -32,8 +32,8 @@ STDIN_BYTES_MAX = 2_000_000
 FILES_MAX = 500
 NO_RUNS = "no runs yet\nnext: whorl run FILE"
 FORMS = (
-    "write NAME=VALUE for a text or a path, NAME:=JSON for any value; NAME=@FILE is the text of a "
-    "file, and NAME:=@FILE the JSON in it; a list takes several -i; --inputs FILE has many inputs"
+    "write NAME=TEXT, also for a path, or NAME:=JSON; NAME=@FILE and NAME:=@FILE read it from a "
+    "file; repeat -i for a list; --inputs FILE has many inputs"
 )
 
 
@@ -319,7 +319,7 @@ def _read_table(name: str, file: str) -> dict[str, Json]:
     if isinstance(table, dict):
         return table
     if not isinstance(table, list):
-        raise UsageError(f"{place} holds no object", help='such as {"topic": "rain"}')
+        raise UsageError(f"{place} is not an object", help='such as {"topic": "rain"}')
     experiment = f"{os.path.basename(file).partition('.')[0]}.experiment.yaml"
     advice = (
         f"write {experiment}, and run all of them with `whorl experiment run {experiment}`:\n"
@@ -336,7 +336,7 @@ def _find_files(pattern: str, name: str) -> list[str]:
     found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
     paths = [path for path in found if os.path.isfile(path)]
     if not 0 < len(paths) <= FILES_MAX:
-        words = f"-i {name}: {pattern!r} means {plural(len(paths), 'file')}"
+        words = f"-i {name}: {pattern!r} matches {plural(len(paths), 'file')}"
         raise UsageError(words, help=f"name 1 to {FILES_MAX}, relative to the current folder")
     return paths
 
@@ -427,7 +427,7 @@ def _in_project(root: Path, name: str, value: Json) -> Json:
         if place.startswith(f"{top.rstrip(os.sep)}{os.sep}"):
             return os.path.relpath(place, top).replace(os.sep, "/")
     raise UsageError(
-        f"-i {name}: {value!r} is outside of the project {str(root)!r}, whose files alone are read",
+        f"-i {name}: {value!r} is outside of the project {str(root)!r}; runs read only its files",
         help="copy it into the project",
         code="R111",
     )

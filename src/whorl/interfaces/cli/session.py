@@ -239,7 +239,7 @@ class RunSession:
     def say_toy(self, workflow: Workflow) -> None:
         """Says that no real model answers: the run may have begun with another configuration."""
         if stand_in(workflow, self.providers.settings) == TOY:
-            say(f"{TOY}; --config names the configuration of a run that began with another")
+            say(f"{TOY}; if the run began with another configuration, name it with --config")
 
     async def settle(self, run: RunId) -> int:
         """Asks the user what the run waits for, prints the result and returns the exit code."""

@@ -69,7 +69,7 @@ _ITERATION = regex(r"\[[0-9]+\]")
 _ENDS = {"condition_met": "met", "max_iterations": "limit", "": "running"}
 _PAUSED = {
     "restore": "it was running when the backup was made, so calls after the backup are unknown",
-    "stuck": "no step was running and it waited for nothing, which is a fault of Whorl: report it",
+    "stuck": "it was stuck with no step to run, which is a fault of Whorl: report it",
 }
 # Where a model asks again with the results of tools, and where a tool is called.
 _TURN, _TOOL = regex(r"/:turn[0-9]+(#[0-9]+)?$"), regex(r"/:tool[0-9]+(#[0-9]+)?$")
@@ -173,7 +173,7 @@ def note_lines(row: RunRow, result: dict[str, Any]) -> Iterator[str]:
     blind = (warning for warning in result["warnings"] if warning["code"] == "R909")
     yield from (f"warning[R909]: {warning['message']}" for warning in blind)
     if row.held:
-        words = "no server takes it up: " if row.position is None else ""
+        words = "no server will start it: " if row.position is None else ""
         yield f"{words}{safe(row.held)}"
     if row.belongs_to:
         yield f"it belongs to {safe(row.belongs_to)}"
@@ -307,7 +307,7 @@ def loop_lines(
     if row.exit_reason:
         why = end_words(row, is_stopped=is_stopped)
         if row.exit_reason == "max_iterations" and limit is not None and row.iterations < limit:
-            why = "it made the iterations that it was continued for"
+            why = "it made the iterations that were added"
         elif iterations and iterations[-1].note.get("met"):
             why = verdict_words(iterations[-1].note, 100, with_reasons=False) or why
         yield f"{safe(row.address)} stopped after {number}: {why}"

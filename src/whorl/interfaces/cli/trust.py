@@ -22,7 +22,7 @@ _TITLES = {
     "code": "code of the folder",
     "addresses": "send to addresses",
     "network": "private addresses",
-    "prices": "count money by",
+    "prices": "count costs by",
     "deletion": "delete",
 }
 _HEADS = {
@@ -57,7 +57,7 @@ def judged_lines(judged: Judged) -> Iterator[str]:
         if (right.kind, right.text) not in still:
             yield paint(f"- {_TITLES.get(right.kind, right.kind)}: {safe(right.text)}", "red")
     if not judged.added and not judged.removed:
-        yield "what it permits is as before; something else in it is different"
+        yield "it permits the same as before; other parts of the file have changed"
 
 
 def ask_for_trust(project: Project) -> None:

@@ -29,7 +29,7 @@ SMALL = 0.9
 _COMPARED_MAX = 4_000
 Loop = Annotated[str, Query(max_length=4_000, description="default: the only outermost loop")]
 Number = Annotated[int, Query(ge=1, le=1_000_000_000)]
-_AGAINST = "the run that the second one is of, where it is another"
+_AGAINST = "the run of the second iteration, if it is another run"
 
 router = APIRouter(prefix="/api/runs/{run}", tags=["runs"], dependencies=[Depends(check_query)])
 

@@ -36,7 +36,7 @@ def _is_number(value: object) -> object:
 def _is_free(key: str) -> str:
     """Refuses keys that begin like those of tries, experiments and hooks, which the server sets."""
     if key.startswith((TRY, EXPERIMENT, "hook:")):
-        raise ValueError("try:, experiment: and hook: begin keys that only the server gives")
+        raise ValueError("keys that begin with try:, experiment: or hook: belong to the server")
     return key
 
 

@@ -63,7 +63,7 @@ def _gauges(state: ServerState, *, is_ready: bool) -> list[Family]:
         "whorl_runs_driven": ("Runs that this server drives.", float(state.driving.count)),
         "whorl_store_bytes": ("Size of the store.", float(state.store.used_bytes())),
         "whorl_event_loop_lag_seconds": (
-            "For how long the event loop was held up at most within the last minute.",
+            "The longest time that the event loop was blocked within the last minute.",
             state.heartbeat.stall_ms / 1000,
         ),
         "whorl_ready": ("Whether the server takes new work.", float(is_ready)),

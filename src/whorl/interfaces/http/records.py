@@ -50,7 +50,7 @@ class RecordItem(Closed):
     inputs: JsonValue = Field(description="what it was given, or the names that it reads")
     output: JsonValue
     error: JsonValue
-    usage: UsageItem = Field(description="includes what is inside")
+    usage: UsageItem = Field(description="includes the steps inside")
     reason: str | None = Field(description="why it was skipped, or `tolerated` for a failure")
     because: dict[str, JsonValue] = Field(description="the facts for this reason")
     why: Shown = Field(description="why it was skipped, in words")

@@ -113,10 +113,10 @@ class RunsQuery(Closed):
     status: RunStatus | None = None
     workflow: str | None = Field(default=None, max_length=1_000)
     search: str | None = Field(default=None, max_length=200)
-    since: Bound | None = Field(default=None, description="when it began, at the earliest")
+    since: Bound | None = Field(default=None, description="it began then or later")
     until: Bound | None = Field(default=None, description="it began before then")
     cost_min: Bound | None = None
-    sort: Sort = Field(default="started", description="what comes first is what is most")
+    sort: Sort = Field(default="started", description="newest or largest first")
     reverse: bool = False
     tries: bool = Field(default=False, description="whether tries are listed, too")
     label: str | None = Field(
@@ -192,7 +192,7 @@ def show_costs(
     state: State,
     by: places.By = "workflow",
     since: Annotated[
-        float, Query(ge=0, le=1e12, description="calls that ended since its full hour")
+        float, Query(ge=0, le=1e12, description="only calls since the start of its hour")
     ] = 0.0,
 ) -> CostList:
     """What runs cost, by workflow, model, day, loop or run; by step and iteration of the newest."""

@@ -342,7 +342,7 @@ class GraphNode(Closed):
     task: str | None
     model: str | None
     parent: str = Field(description="the path of the step around it; empty at the top")
-    case: str | None = Field(description="inside of a branch: in which case it lies")
+    case: str | None = Field(description="inside of a branch: its case")
     when: str | None = Field(description="a condition under which it runs")
     loop: GraphLoop | None
     ports: GraphPorts | None = Field(None, description="of a loop that is drawn with ports")

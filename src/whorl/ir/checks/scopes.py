@@ -237,7 +237,7 @@ def suggest(name: str, choices: Iterable[str]) -> str:
     if question or not names:
         return question
     listed = ", ".join(names[:_LISTED_MAX])
-    return f"there is {listed}" + (", ..." if len(names) > _LISTED_MAX else "")
+    return f"known: {listed}" + (", ..." if len(names) > _LISTED_MAX else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class Models:
         expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
         late = (
-            f"the limits of provider {provider.name!r} held the call back for {timeout_s or 0:g} s;"
+            f"the call waited {timeout_s or 0:g} s for the limits of provider {provider.name!r};"
             " raise the timeout of the step, or max_concurrent or the rates of the provider"
         )
         # An address in a file may share a provider's name, but not its limits.
@@ -168,7 +168,7 @@ class Models:
                 made = cast("Callable[[Outbound], Wire]", self._kinds.load(kind))
             except UsageError as cause:
                 is_broken = self._kinds.has(kind)
-                why = f"which does not load ({cause})" if is_broken else "which is not known here"
+                why = f"which does not load ({cause})" if is_broken else "which is not known"
                 what = f"provider {provider.name!r} is of kind {kind!r}, {why}"
                 kinds = f"known kinds: {', '.join(self._kinds.names())}"
                 raise ProviderError(f"{what}; {kinds}", code="P110") from cause
@@ -405,7 +405,7 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
         from whorl.providers.models.local import INSTALL, is_installed
 
         if not is_installed():
-            why = "the embedded toy model is not installed, with which things can be tried out"
+            why = "the built-in toy model (for demos only) is not installed"
             _refuse(f"{_missing(settings, name)}; {why}: {INSTALL}")
         return ProviderSettings(name="local", kind="local", keeps_max_tokens=True)
     if provider is None:

@@ -260,10 +260,10 @@ def result_warnings(turns: list[Json]) -> list[Json]:
         tool = f"tool {names[str(turn['id'])]!r:.200}"
         size = len(json_values.as_text(turn.get("value")))
         if "error" in turn:
-            words = f"{tool} failed, and the model was told so: {shorten(str(turn['error']), 300)}"
+            words = f"{tool} failed; the model got the error: {shorten(str(turn['error']), 300)}"
             warnings.append({"code": "P123", "message": words})
         elif size > RESULT_MAX:
-            words = f"the model was told {RESULT_MAX:,} of the {size:,} characters that {tool} gave"
+            words = f"the model got {RESULT_MAX:,} of the {size:,} characters that {tool} returned"
             warnings.append({"code": "R117", "message": f"{words}: the middle was left out"})
     return warnings
 
@@ -326,7 +326,7 @@ def is_settled(answer: Answer, conversation: Conversation) -> bool:
 def _cut(
     answer: Answer, conversation: Conversation, model: str, *, is_empty: bool
 ) -> ProviderError:
-    what, limit = "before it said anything" if is_empty else "in the middle", answer.limit
+    what, limit = "before any text" if is_empty else "in the middle", answer.limit
     why = "by the model's own limit; ask for less"
     if limit is not None and answer.finish == "length":
         why = f"at {limit.field}, which is {limit.tokens:,}; raise max_tokens of the step"
@@ -335,8 +335,8 @@ def _cut(
             is_by_budget = limit.tokens <= tokens and limit.tokens < conversation.answer_most
             advice = "raise the budget" if is_by_budget else "ask for a shorter answer"
             why = (
-                f"after {tokens:,} tokens: the step sets no max_tokens, and the {limit.field} that "
-                f"was sent is {limit.tokens:,}; set max_tokens on the step, or {advice}"
+                f"after {tokens:,} tokens: the step has no max_tokens, so Whorl sent {limit.field} "
+                f"{limit.tokens:,}; set max_tokens on the step, or {advice}"
             )
     detail = {"finish": answer.finish, "partial": answer.text[-PARTIAL_MAX:]}
     message = f"the answer of {model} was cut {what} {why}"

@@ -64,8 +64,8 @@ class LocalWire:
         """Returns a description of the model. Raises ProviderError P110 if it is not installed."""
         path = weights_path()
         if path is None:
-            raise ProviderError(f"the embedded toy model is not installed: {INSTALL}", code="P110")
-        return f"the embedded toy model, with the weights {path.name!r}"
+            raise ProviderError(f"the built-in toy model is not installed: {INSTALL}", code="P110")
+        return f"the built-in toy model, with the weights {path.name!r}"
 
 
 async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer:

@@ -173,7 +173,7 @@ def _listed(name: str, description: str, schema: object, secrets: tuple[Secret, 
 def changed(server: str, tool: str, *, is_new: bool = False) -> ProviderError:
     what = f"tool {tool!r} of MCP server {server!r}"
     what = f"{what} was added" if is_new else f"the description of {what} has changed"
-    advice = "look at what it says now, and start a new run if that is fine"
+    advice = "check its new description, then start a new run"
     return ProviderError(f"{what} since this run began; {advice}", code="P122")
 
 

@@ -61,8 +61,8 @@ class Seals:
             raise _damaged(place)
         cipher = self._ready(make=False)
         if name != self._name:
-            words = f"the secrets of run {place[0]!r} were encrypted with another key ({name})"
-            words += f" than the one that is here ({self._name})"
+            words = f"the secrets of run {place[0]!r} were encrypted with another key, {name}, "
+            words += f"and the current one is {self._name}"
             raise StoreError(words, code=CODE, help=_ADVICE)
         try:
             content = urlsafe_b64decode(coded)
@@ -120,8 +120,8 @@ def seals_from(environment: Mapping[str, str]) -> Seals:
 
 
 _ADVICE: Final = (
-    f"restore the key that the run began with, or set {VARIABLE} to it; without it the run can be "
-    "shown and cancelled, and nothing else"
+    f"restore the key that the run began with, or set {VARIABLE} to it; without it the run can "
+    "only be shown and cancelled"
 )
 
 
@@ -162,8 +162,8 @@ def _bound(place: tuple[str, ...]) -> bytes:
 
 def _damaged(place: tuple[str, ...]) -> StoreError:
     run, *rest = place
-    words = f"what is encrypted in run {run!r} at {' '.join(filter(None, rest))!r} was changed"
-    return StoreError(words, code=CODE, help="take the store from a backup")
+    words = f"an encrypted value of run {run!r} was changed: {' '.join(filter(None, rest))!r}"
+    return StoreError(words, code=CODE, help="restore the store from a backup")
 
 
 # Which stores this user has made: a list outside of every project, which no folder brings along.

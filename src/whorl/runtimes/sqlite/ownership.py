@@ -187,7 +187,7 @@ class Ownership:
             )
         if has_living(process, self.process, self.pulse()):
             pid = process[0]
-            holder = "this very process" if row == self._row else f"process {pid}"
+            holder = "this process" if row == self._row else f"process {pid}"
             raise StoreError(
                 f"run {run!r} is owned by {holder}",
                 code="R902",

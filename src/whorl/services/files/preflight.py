@@ -202,14 +202,14 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
     kinds = {name: agent.kind for name, agent in agents_of(settings).items()}
     for _, part in workflows_of(workflow):
         for path, words, _ in session_faults(part.body, kinds):
-            yield Unknown(path, "W007", words, "a session that can go on")
+            yield Unknown(path, "W007", words, "a session that can continue")
     for path, task in tasks_of(workflow):
         for program in missing_programs(task, settings) if is_local else ():
             words = f"starts the program {program!r}, which is not installed here"
             yield Unknown(path, "P109", words, f"program {program}")
         yield from _unknown_name(path, task, providers)
         for code, why in refused_reads(task, settings, is_final=is_final):
-            yield Unknown(path, code, f"cannot read what it names: {why}", "a file")
+            yield Unknown(path, code, f"cannot read its file: {why}", "a file")
 
 
 def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unknown]:
@@ -365,7 +365,7 @@ def not_explored(workflow: Workflow, name: str) -> str:
         why = "a higher limit would change their results"
         return f"steps of {name!r} read the loop's limit, so {why}"
     if loop.ask != "never" or loop.on_limit != "finish":
-        return f"a person is asked about {name!r}, or its limit is not a normal end"
+        return f"loop {name!r} asks a person, or fails or pauses at its limit"
     if any(value is not None for value in (limits.cost_usd, limits.tokens, limits.calls)):
         return f"loop {name!r} has a budget of its own; give it to the run instead"
     return ""

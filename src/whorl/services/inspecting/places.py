@@ -97,9 +97,9 @@ def one_meant(
     if len(meant) == 1:
         return next(iter(meant))
     if meant:
-        words = f"several {what}s can be meant: {some(meant)}"
+        words = f"several {what}s match: {some(meant)}"
         raise UsageError(words, help="say which with --at", code="W903")
-    hint = did_you_mean(wanted, known) or f"there are: {some(known)}"
+    hint = did_you_mean(wanted, known) or f"known: {some(known)}"
     words = f"run {run} has no {what} {wanted!r}" if wanted else f"run {run} has no {what}"
     raise UsageError(words, help=hint, code="W902")
 
@@ -107,7 +107,7 @@ def one_meant(
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     words = f"nothing happened at {address!r} in run {run}"
     if like := places_like(store, run, address):
-        return UsageError(words, help=f"there is {some(like)}", code="W902")
+        return UsageError(words, help=f"did you mean {some(like)}?", code="W902")
     loops = {row.address: row.iterations for row in store.loops(run)}
     loop, number = loop_around(address, loops)
     if number is not None and number > loops[loop]:

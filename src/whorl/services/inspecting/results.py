@@ -110,8 +110,8 @@ def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
 
 _BLIND: Final = {
     "code": "R909",
-    "message": "the key of its secrets is not here: what was computed with them is not shown as "
-    "it was, nor are steps that depend on it",
+    "message": "the key of its secrets is missing: values that depend on secrets, and the steps "
+    "that read them, are not shown as they were",
     "path": "",
 }
 

@@ -148,12 +148,12 @@ def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> l
     items = computed(trigger, trigger.split_on, scope_of(workflow, given, now))
     if not isinstance(items, list):
         found = "nothing" if items is None else f"a {type(items).__name__}"
-        words = f"trigger {trigger.name!r} starts a run for each item of a list, and what it "
-        words += f"splits on is {found}"
-        raise UsageError(words, help="give it a body that has the list", code=CODE)
+        words = f"trigger {trigger.name!r} starts a run for each item of a list, but the value "
+        words += f"to split is {found}"
+        raise UsageError(words, help="send a body that has the list", code=CODE)
     if len(items) > trigger.items_max:
-        words = f"trigger {trigger.name!r} has {len(items):,} items to split on, and may have "
-        raise UsageError(f"{words}{trigger.items_max:,}", help="give it fewer", code=CODE)
+        words = f"trigger {trigger.name!r} has {len(items):,} items to split, more than "
+        raise UsageError(f"{words}{trigger.items_max:,}", help="send fewer", code=CODE)
     kept = {name: value for name, value in given.items() if name not in trigger.fields}
     return [kept | {workflow.main_input: item} for item in items]
 
@@ -173,5 +173,5 @@ def computed(trigger: Trigger, value: object, scope: MappingScope) -> Json:
         return value_of(value, scope)  # type: ignore[arg-type]
     except LanguageError as fault:
         message = f"a rule of trigger {trigger.name!r} cannot be computed: {fault}"
-        advice = fault.help or "give it a body that the rule fits"
+        advice = fault.help or "send a body that the rule can read"
         raise UsageError(message, help=advice, code=CODE) from fault

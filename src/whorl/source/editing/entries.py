@@ -86,7 +86,7 @@ def _refuse_remarks(text: Text, holder: Container) -> None:
     places, (start, end) = holder.layout.places, holder.layout.extent
     for place, at in zip(places, [*(each.at for each in places[1:]), end], strict=True):
         if _REMARK.search(text.text, place.end, at):
-            message = "brackets with remarks between their entries are edited as text"
+            message = "brackets with comments between their entries are edited as text"
             text.refuse(UNEXACT, message, start)
 
 

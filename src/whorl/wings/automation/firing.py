@@ -191,7 +191,7 @@ class Scheduler:
                 waiting += 1
             else:
                 if schedule.overlap == "queue":
-                    words = f"{WAITING_MAX} wait already for run {active} to end"
+                    words = f"{WAITING_MAX} firings wait already for run {active} to end"
                 await self._table.settle(firing, "skipped", reason=words)
 
     def _aside(self, id_: str, work: Coroutine[object, object, None]) -> None:
@@ -214,7 +214,7 @@ class Scheduler:
     async def _start_newest(self, schedule: Schedule, firings: list[Firing]) -> None:
         """Polls once for all due times of a schedule."""
         for firing in firings[:-1]:
-            await self._table.settle(firing, "skipped", reason="it was asked later")
+            await self._table.settle(firing, "skipped", reason="a later firing polls instead")
         await self._start_all(schedule, firings[-1:])
 
     async def _start(self, schedule: Schedule, firing: Firing) -> None:

@@ -131,7 +131,7 @@ class Schedules:
                 "keep it in whorl.toml, as the api_key of a provider or in [keys.NAME] for `http`"
                 " steps, and take the input out of the workflow"
             )
-            words = f"{what}, and the inputs of a schedule are stored as they are"
+            words = f"{what}, but the inputs of a schedule are stored unencrypted"
             raise UsageError(words, help=advice, code=CODE)
 
     def listed(self) -> list[Listed]:

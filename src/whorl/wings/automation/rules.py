@@ -295,7 +295,7 @@ class Windows:
 
     @property
     def words(self) -> str:
-        return f"{self.recurrence.words}, for the time since then"
+        return f"{self.recurrence.words}, each for the time since the one before"
 
     @property
     def pace_s(self) -> float:

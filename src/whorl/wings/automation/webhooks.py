@@ -83,8 +83,8 @@ def delivery_of(
         raise UsageError(_NOT_OURS, help=_HEADERS, code=CODE)
     is_time = re.fullmatch(r"[0-9]{1,12}", at) is not None
     if row.format == "standard" and not (is_time and abs(now - int(at)) <= TOLERANCE_S):
-        words = f"the time of the call is more than {TOLERANCE_S / 60:g} minutes from the server's"
-        raise UsageError(words, help="sign it again when you send it again", code=CODE)
+        words = f"the time of the call is off by more than {TOLERANCE_S / 60:g} minutes"
+        raise UsageError(words, help="check the clock of the caller, and sign again", code=CODE)
     if _ID.fullmatch(delivery) is None:
         words = "the call has no valid id"
         raise UsageError(words, help="1 to 200 characters of ASCII, without spaces", code=CODE)

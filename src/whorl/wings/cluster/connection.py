@@ -169,7 +169,7 @@ def answering(settings: TemporalSettings) -> Iterator[None]:
     try:
         yield
     except RPCError as fault:
-        words = f"Temporal at {settings.address!r} has refused: {fault}"
+        words = f"Temporal at {settings.address!r} refused the request: {fault}"
         advice = (
             "check [runtime.temporal]; a `whorl server worker` sets up what the namespace lacks"
         )

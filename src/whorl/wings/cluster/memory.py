@@ -142,7 +142,7 @@ class Remembering:
             once, record = self._records[0]
             if not await self._is_kept(once, record):
                 self._has_lost = True
-                words = "the memory %r takes no record of run %s"
+                words = "the memory %r lost a record of run %s"
                 workflow.logger.error(words, record.key, self._run)
             self._records.pop(0)
 
@@ -217,7 +217,7 @@ class ClusterMemories:
         if about is None:
             return 0
         with answering(self.settings):
-            await self.client.get_workflow_handle(self._id(key)).terminate("it is forgotten")
+            await self.client.get_workflow_handle(self._id(key)).terminate("it was deleted")
         return int(about["records"])
 
     async def all(self) -> list[tuple[MemoryRow, list[Json]]]:

@@ -94,9 +94,7 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
         missing = await missing_attributes(client)
         yield "Temporal", True, f"{settings.address}, namespace {settings.namespace!r}"
         words = (
-            f"{', '.join(missing)} missing: `whorl server worker --setup`"
-            if missing
-            else "are there"
+            f"{', '.join(missing)} missing: `whorl server worker --setup`" if missing else "exist"
         )
         yield "search attributes", not missing, words
         if (storage := place_of(settings)) is not None:

@@ -344,7 +344,7 @@ class _Reader:
     def read(self) -> Experiment:
         root, file = self._document.root, self._document.file
         if not isinstance(root, Mapping):
-            raise _invalid("W007", "an experiment file is an object", root.span)
+            raise _invalid("W007", "an experiment file must be an object", root.span)
         if "experiment" not in root:
             words = "this is not an experiment file, which has `experiment: 1` at its top"
             advice = (
@@ -458,7 +458,7 @@ class _Reader:
         for entry in explore if isinstance(explore, Mapping) else ():
             most = plain(entry.value)
             if type(most) is not int or not 1 <= most <= ITERATIONS_MAX:
-                words = f"loop {entry.name!r} is explored up to a number of iterations"
+                words = f"loop {entry.name!r} needs a number of iterations to explore"
                 self._report(words, entry.value.span, f"explore: {{{entry.name}: 8}}")
 
     def _graders(self, value: Value | None) -> dict[str, Grader]:
@@ -474,7 +474,7 @@ class _Reader:
         fields: Any = plain(value)
         kind = next((k for k in GRADERS if isinstance(value, Mapping) and k in value), "")
         if not kind or not isinstance(value, Mapping):
-            words = f"grader {name!r} is a text, or an object with one of {', '.join(GRADERS)}"
+            words = f"grader {name!r} must be a text, or an object with {', '.join(GRADERS)}"
             self._report(words, value.span)
             return Grader(name, "expression", {"test": "false"})
         for other in [other for other in fields if other not in (kind, *GRADERS[kind])]:
@@ -549,7 +549,7 @@ def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnosti
             uses = [use for use in free_names(expression_of(value.text)) if use.name == "case"]
             for member in dict.fromkeys(use.path[0] for use in uses if use.path):
                 if isinstance(member, str) and member not in columns:
-                    advice = did_you_mean(member, columns) or f"there is {', '.join(columns)}"
+                    advice = did_you_mean(member, columns) or f"known: {', '.join(columns)}"
                     words = f"'case' has no {member!r}"
                     yield Diagnostic("W005", words, value.span, "unknown name", advice)
 

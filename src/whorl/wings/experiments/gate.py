@@ -110,9 +110,9 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
         return found
     _decide(found, experiment.gate, differences, units, new)
     if is_same:
-        found.reasons.append("these are the same runs, graded otherwise")
+        found.reasons.append("these are the same runs, graded differently")
     if any(of[case].get("in_doubt") for case in pairs for of in (own, before)):
-        found.reasons.append("costs contain what was reserved for calls in doubt")
+        found.reasons.append("costs contain the amounts that are reserved for calls in doubt")
     if not is_priced:
         found.reasons.append("costs are not compared: a model has no price")
         # A limit that cannot be checked counts as exceeded.
@@ -151,17 +151,17 @@ def _decide(
         found.reasons.append(f"{worse}, the margin is {margin:g}")
     most = options.get("cost", math.inf)
     if ratio is not None and ratio.value > most and ratio.low is not None and ratio.low > 1:
-        found.reasons.append(f"it costs {ratio.value:.2f} times as much, at most {most:g} may be")
+        found.reasons.append(f"it costs {ratio.value:.2f} times as much, and the limit is {most:g}")
     if options.get("failures") == "none" and new:
         found.reasons.append(_new_failures(new))
     if found.reasons:
         found.verdict = "fail"
     elif low is not None and low > -margin:
-        words = f"the grade is not worse by the margin, {margin:g}"
+        words = f"the grade is not worse by more than the margin, {margin:g}"
         found.verdict, found.reasons = "pass", [words]
     else:
         number, unit = (len(set(units)), "group") if units else (len(pairs), "case")
-        few = f"{plural(number, unit)} {'does' if number == 1 else 'do'} not decide"
+        few = f"{plural(number, unit)} {'is' if number == 1 else 'are'} too few to decide"
         would = would_decide(pairs, units, margin)
         found.reasons = [f"{few} with a margin of {margin:g}; {would}"]
 
@@ -176,7 +176,7 @@ def would_decide(pairs: list[float], units: list[str] | None, margin: float) -> 
     wide = statistics.t_quantile(level, degrees) + statistics.t_quantile(statistics.POWER, degrees)
     least = max(statistics.UNITS_MIN, count + 1)
     many = max(least, math.ceil((wide * error / margin) ** 2)) if margin else least
-    return f"about {many:,}{' groups' if units else ''} would, if their differences are like these"
+    return f"about {many:,}{' groups' if units else ''} would be enough, if they differ like these"
 
 
 def fallen(report: Report, variant: str, before: dict[str, Any], margin: float) -> dict[str, str]:

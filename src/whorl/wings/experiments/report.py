@@ -515,7 +515,7 @@ def cost_words(
     return [
         *_budget_words(experiment, flat),
         *_doubt_words("costs contain", [one.outcome.in_doubt for one in flat], "trial"),
-        *_doubt_words("what was spent in all contains", gradings, "grading"),
+        *_doubt_words("the total contains", gradings, "grading"),
         *([words] if lost else []),
         *_unpriced_words(store, flat),
     ]
@@ -539,7 +539,7 @@ def _doubt_words(what: str, counts: Sequence[int], noun: str) -> list[str]:
     """Returns a note on costs that include the reserve of so many calls in doubt."""
     doubtful = [count for count in counts if count]
     calls = f"{plural(sum(doubtful), 'call')} of {plural(len(doubtful), noun)}"
-    return [f"{what} what was reserved for calls in doubt: {calls}"] if doubtful else []
+    return [f"{what} the amounts that are reserved for calls in doubt: {calls}"] if doubtful else []
 
 
 def _unpriced_words(

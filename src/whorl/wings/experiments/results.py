@@ -336,7 +336,7 @@ def judge_of(
         question, votes = str(source), judge.votes
         seen = list(_of_loop(study, loop, judge, labels, variant))
     judged = [each.judged() for each in seen if None not in (each.verdict, each.label)]
-    notes = [] if seen else ["the judge was asked of no result"]
+    notes = [] if seen else ["the judge has judged no result"]
     faults = [each.fault for each in seen if each.verdict is None and each.fault]
     without = f"no verdict of grader {name!r}"
     if left := sum(each.verdict is None for each in seen) - len(faults):

@@ -86,7 +86,7 @@ class ExperimentItem(Closed):
     variants: list[str] = Field(default_factory=list, description="the baseline first")
     trials: int = 0
     done: int = 0
-    running: int = Field(default=0, description="runs that are under way")
+    running: int = Field(default=0, description="running runs")
     runs: int
     spent_usd: float
     expected_usd: float | None = Field(default=None, description="in total, at the rate so far")

@@ -274,7 +274,7 @@ GRADE = "grade"
 SOLVED = 0.5
 # Replaces the outputs of a run that would have failed.
 FAILED: Any = object()
-LEFT_OUT = "gives none to a run that fails"
+LEFT_OUT = "does not grade runs that fail"
 
 
 @dataclass(frozen=True, slots=True)

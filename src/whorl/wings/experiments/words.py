@@ -90,10 +90,10 @@ def report_lines(
         lines.append(f"the score that the loop sees, and the grade: rho {report.rho:.2f}")
     lines += _beside(report)
     is_lost = report.left_out or report.faults
-    lines += [f"once that is mended: {commands.run}"] if is_lost else []
+    lines += [f"once that is fixed: {commands.run}"] if is_lost else []
     if report.others:
         runs = plural(report.others, "run")
-        lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
+        lines.append(f"{runs} of removed cases or variants, or of other versions: not compared")
     for name, (done, total) in report.people.items():
         lines.append(f"{done} of {total} graded by a person ({name})")
     lines += [f"X104: {safe(fault)}" for fault in report.faults[:_LISTED]]
@@ -138,7 +138,7 @@ def _variant_cells(one: VariantReport, report: Report) -> list[str]:
     if one.within_margin and words in ("better", "worse"):
         words += f", within the margin of {report.margin:g}"
     if one.could_see:
-        words += f"; {one.could_see:.2f} could have been"
+        words += f"; {one.could_see:.2f} would be seen"
     is_base = one.name == report.baseline
     difference = "-" if is_base else f"{span(one.difference, _signed)} {words}".strip()
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"

@@ -112,7 +112,7 @@ def test(
         with closing(project.open_store()) as store:
             chosen = find_run(store, run) if run else _newest(store, file, workflow)
             if how := steered(store, chosen):
-                say(f"run {chosen} was {how}, which a replay does not do again")
+                say(f"run {chosen} was {how}, which a replay does not repeat")
             if save and save.endswith((".yaml", ".yml")):
                 return _save_test(store, chosen, file, save)
             recorded = recording_from_run(store, chosen, result_of(store, chosen))
@@ -305,10 +305,10 @@ def _replay_lines(file: str, recording: Recording, replayed: Replayed) -> Iterat
         yield f"✓ {file}: the same with {replies}"
         return
     for change in replayed.changes[:_LISTED_MAX]:
-        yield f"~ {change.address} is asked something else"
+        yield f"~ {change.address} receives another request"
         yield from _difference(change.before, change.now)
-    yield from (f"! {address} was never recorded" for address in replayed.misses[:_LISTED_MAX])
-    yield from (f"- {address} is not asked any more" for address in replayed.unused[:_LISTED_MAX])
+    yield from (f"! {address} has no recorded reply" for address in replayed.misses[:_LISTED_MAX])
+    yield from (f"- {address} was not called" for address in replayed.unused[:_LISTED_MAX])
     if replayed.result != replayed.recorded:
         yield "≠ the result differs"
         yield from _difference(replayed.recorded, replayed.result)

@@ -205,7 +205,7 @@ def mocked_run(project: Project, file: str, reading: Reading, test: str) -> Mock
     chosen = test or names[0]
     suite = next((each for each in suites if chosen in each.fields["tests"]), None)
     if suite is None:
-        advice = did_you_mean(test, names) or f"there are: {', '.join(map(repr, names))}"
+        advice = did_you_mean(test, names) or f"known: {', '.join(map(repr, names))}"
         raise UsageError(f"there is no test {test!r} beside {file!r}", help=advice)
     suite.reading = reading
     mocks, setup = _bound(suite, chosen)

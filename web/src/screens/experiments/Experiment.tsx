@@ -72,7 +72,7 @@ function Head({ detail }: { detail: ExperimentDetail }) {
         <StateBadge state={detail.state} />
         <span className="faint">
           {countWords(detail.cases ?? 0, "case")} × {countWords(detail.variants?.length ?? 0, "variant")} · {detail.done} of {countWords(detail.trials ?? 0, "trial")}
-          {detail.running ? `, ${detail.running} under way` : ""}
+          {detail.running ? `, ${detail.running} running` : ""}
         </span>
         <Meter label="spent" value={detail.spent_usd} max={detail.budget_usd ?? null} format={words.dollars} formatMax={words.budget} />
         {isRunning && (

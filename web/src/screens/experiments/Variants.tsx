@@ -89,7 +89,7 @@ function IntervalBar({ span, range }: { span: Span; range: [number, number] }) {
   );
 }
 
-const othersWords = ({ others }: Report): string => (others === 0 ? "" : `${countWords(others, "run is", "runs are")} of cases, variants or versions that it has no more, and not compared.`);
+const othersWords = ({ others }: Report): string => (others === 0 ? "" : `${countWords(others, "run is", "runs are")} of removed cases or variants, or of other versions, and not compared.`);
 
 function Notes({ report, detail }: { report: Report; detail: ExperimentDetail }) {
   const notes = [...failureWords(report), ...report.notes, ...report.left_out, ...report.fewer, ...Object.entries(report.people).map(([name, [graded, of]]) => `${graded} of ${of} graded by a person (${name})`)];

@@ -187,7 +187,7 @@ class Walk {
     }
     if (ended) return ended;
     if (this.count >= this.rule.at_most) return this.end("max_iterations");
-    throw new NotKnownError(`would have gone on after iteration ${this.count}`);
+    throw new NotKnownError(`would have continued after iteration ${this.count}`);
   }
 
   private iteration(row: Iteration): Known | null {
@@ -226,7 +226,7 @@ class Walk {
   /** The rule is checked before the iteration after one, or before the first one. */
   private lookAhead(row: Iteration | null): Known | null {
     if (!this.rule.until) return null;
-    if (!row) throw new NotKnownError("what was there before the first iteration is not recorded");
+    if (!row) throw new NotKnownError("the values before the first iteration are not recorded");
     if (this.isFaulty(row) || row.atoms[HANDED_OVER] === FAULT) return this.end("failed");
     const verdict = this.check(row);
     if (verdict.approves && this.latest) this.keepBest(this.latest, true);

@@ -156,7 +156,7 @@ export function differenceWords({ difference, words: said, could_see, within_mar
   if (!difference || difference.value === null) return "";
   const signed = `${difference.value > 0 ? "+" : ""}${difference.value.toFixed(2)}`;
   const interval = intervalWords(difference);
-  const could = could_see == null ? "" : `; ${could_see.toFixed(2)} could have been`;
+  const could = could_see == null ? "" : `; ${could_see.toFixed(2)} would be seen`;
   const small = within_margin && ["better", "worse"].includes(said) ? ", within the margin" : "";
   return [signed, interval && `(${interval})`, said && `${said}${small}${could}`].filter(Boolean).join(" ");
 }

@@ -42,7 +42,7 @@ _FACTS: dict[str, Value] = {
     },
 }
 for _name, _fact in _FACTS.items():
-    DEPLOYMENT(f"{_name}()", "a fact of the deployment", _fact)(lambda fact, run: fact)
+    DEPLOYMENT(f"{_name}()", "information about the deployment", _fact)(lambda fact, run: fact)
 
 
 @DEPLOYMENT("$given(name:str)", "what the run is given for a parameter")
@@ -81,7 +81,7 @@ DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a bas
 
 
 @DEPLOYMENT("resourceId(type, ...)", "the id of a resource in the resource group", _GROUP)
-@DEPLOYMENT("subscriptionResourceId(type, ...)", "the id of one in the subscription", _SUBSCRIPTION)
+@DEPLOYMENT("subscriptionResourceId(type, ...)", "the id of a subscription resource", _SUBSCRIPTION)
 def _resource_id(function: str, scope: str, run: Run, values: list[Value]) -> str:
     """Returns `/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name."""
     parts = [text(function, min(place, 3), value) for place, value in enumerate(values)]

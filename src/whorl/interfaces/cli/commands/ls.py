@@ -90,7 +90,7 @@ def ls(
     if rows:
         _show(rows, cells)
     else:
-        say(NO_RUNS if store is None else "no such runs")
+        say(NO_RUNS if store is None else "no run matches")
     if more:
         say(f"{plural(more, 'run')} of experiments not listed: --all, or --label experiment=NAME")
 

@@ -265,7 +265,7 @@ def _lag(project: Project) -> str:
         project.settings(), project.mirror, project.registry_of(project.mirror)
     )
     if not count:
-        return "; it had all that has ended on the cluster"
+        return "; it was up to date with the cluster"
     ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"
     return f"; it was behind by {plural(count, 'run')} that {ended}"
 
@@ -294,7 +294,7 @@ def memory_ls(project: Project, *, as_json: bool) -> None:
         ("KEY", "RECORDS", "SIZE", "AGE"),
         rows,
         as_json=as_json,
-        empty="nothing is remembered" if has_runs else NO_RUNS,
+        empty="no loop has saved records" if has_runs else NO_RUNS,
         right={1, 2, 3},
     )
 
@@ -311,7 +311,7 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
     else:
         number = change_store(project, lambda store: store.forget(key))
     if not number:
-        words = f"nothing is remembered under {key!r}"
+        words = f"there are no records under {key!r}"
         raise UsageError(words, help="`whorl project memory ls` lists the keys")
     if as_json:
         print_json({"key": key, "records": number})
@@ -384,7 +384,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     _tell(
         copied,
         "checked",
-        "it is not known as yours: `whorl project restore` takes its runs as history only",
+        "you did not make the store: `whorl project restore` takes its runs as history only",
         as_json=as_json,
     )
 
@@ -405,7 +405,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     """
     if project.is_on_cluster:
         # It pauses runs in the copy, and those of a cluster are paused in no copy.
-        words = "the runs of a cluster are Temporal's: a backup of their mirror cannot pause them"
+        words = "Temporal holds the runs of a cluster: a backup of their mirror cannot pause them"
         advice = f"end all servers, and copy the file to {project.mirror}"
         raise UsageError(words, help=advice, code="W920")
     project.check_store()
@@ -429,7 +429,7 @@ def adopt(project: Project, *, as_json: bool) -> None:
     is_mirror = project.is_on_cluster
     path = project.mirror if is_mirror else project.store
     copied = adopt_store(path, project.registry_of(path), is_mirror=is_mirror)
-    _tell(copied, "made again from the cluster" if is_mirror else "now your own", as_json=as_json)
+    _tell(copied, "rebuilt from the cluster" if is_mirror else "now your own", as_json=as_json)
 
 
 _PAUSED = (
@@ -437,8 +437,8 @@ _PAUSED = (
     "same keys"
 )
 _HISTORY = (
-    "its runs are history that has ended; tokens, schedules, hooks, memories and runs that wait "
-    "were left out"
+    "its runs are history and cannot be resumed; tokens, schedules, hooks, memories and waiting "
+    "runs were left out"
 )
 
 

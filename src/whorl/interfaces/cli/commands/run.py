@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from whorl.services.serving.triggers import Starts
 
 # An expression failed: with invented answers, rarely by a mistake of the file.
-_UNFIT = "the file reads something that the invented answer lacks; a step with `returns` has it"
+_UNFIT = "the file reads a field that the invented answer lacks; add `returns` to the step"
 
 
 class _RunCommand(click.Command):

@@ -56,7 +56,7 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
       whorl resume --all
     """
     if bool(run) == is_all or (is_all and (more.amounts() or show.events)):
-        words = "`whorl resume RUN`, or `whorl resume --all`, which takes no amounts"
+        words = "`whorl resume RUN`, or `whorl resume --all` without amounts"
         raise UsageError("say which run to resume: one, or --all", help=words)
 
     async def work() -> int:

@@ -82,7 +82,7 @@ def _why_lines(
         )
     error, asked = result["error"], results.requests_of(store, run)[-_REQUESTS_MAX:]
     if not result["loops"] and not error and result["status"] == "succeeded":
-        yield "it has no loop; all its steps are done"
+        yield "the run has no loop; all its steps are done"
     yield from ["", "people:"] if asked else []
     yield from (f"  {status_words.request_words(request)}" for request in asked)
     yield from [""] if result["warnings"] else []

@@ -47,8 +47,8 @@ class Block:
         while id(block) not in readers:
             if block.inside == "item":
                 raise UsageError(
-                    f"{name!r} is made for each item of {block.owner!r}, so that outside of it "
-                    "there is not one value but many",
+                    f"{name!r} has a value for each item of {block.owner!r}, so outside of it "
+                    "there is no single value",
                     help="return it from the function: `whorl.each` gives the list of them",
                 )
             path = f"{block.owner}.{path}" if block.inside == "loop" else path

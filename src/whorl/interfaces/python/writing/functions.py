@@ -85,17 +85,17 @@ class TaskFunction:
         """Refuses a function that a run could not repeat after a restart."""
         if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
             raise UsageError(
-                f"step {self.name!r} is a generator, of which only parts could be journaled",
+                f"step {self.name!r} is a generator, but the journal needs one result",
                 help="return a list; `whorl.current_call().emit` shows text while it comes",
             )
         if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in self.parameters.values()):
-            why = f"step {self.name!r} takes *arguments, and a step is given its values by name"
+            why = f"step {self.name!r} takes *arguments, but a step gets its values by name"
             raise UsageError(why, help="name the parameters, or take one list")
         for name, value in inspect.getclosurevars(_plain(self.function)).nonlocals.items():
             if isinstance(value, Ref):
                 raise UsageError(
-                    f"step {self.name!r} reads {name!r} from the workflow around it, and a run "
-                    "calls it long after that was read",
+                    f"step {self.name!r} reads {name!r} from the workflow around it, but that "
+                    "value does not exist when a run calls the step",
                     help=f"give it as a parameter: {self.name}({name})",
                 )
 

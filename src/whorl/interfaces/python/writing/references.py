@@ -42,7 +42,7 @@ class Ref:
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise UsageError(
-            f"{expression(self)}.{name} cannot be set: what a step gave stays as it is",
+            f"{expression(self)}.{name} cannot be set: the result of a step does not change",
             help="keep what changes in the state of a loop: `polish.state.draft = ...`",
         )
 
@@ -114,8 +114,7 @@ for _name, _sign in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "mod": 
 
 def _refuse(ref: Ref, what: str, instead: str) -> NoReturn:
     raise UsageError(
-        f"{what} needs the value of {expression(ref)!r}, which is not known while the workflow is "
-        "written: only a run has it",
+        f"{what} needs the value of {expression(ref)!r}, which is known only in a run",
         help=f"write {instead}",
     )
 

@@ -182,8 +182,8 @@ class WorkflowFunction(Generic[P, R]):
 
 def _no_coroutine(name: str) -> UsageError:
     return UsageError(
-        f"the function of workflow {name!r} is a coroutine function: it would have to wait for "
-        "values that only a run has",
+        f"the function of workflow {name!r} is a coroutine function, but values that it could "
+        "await exist only in a run",
         help="write `def`, and put what waits into functions with @whorl.step",
     )
 

@@ -54,7 +54,7 @@ def before_iteration(machine: State, key: str) -> Reached | None:
     if frame["count"] >= limit:
         return Reached("max_iterations", f"its limit of {plural(limit, 'iteration')}")
     if frame["count"] >= frame.get("stop_at", limit):
-        return Reached("max_iterations", "the number of iterations that it was continued for")
+        return Reached("max_iterations", "the number of iterations that were added")
     began, seconds = frame.get("time_from", frame["started"]), frame["limits"].get("time_s")
     is_over = seconds is not None and machine.now >= began + seconds
     if is_over and not machine.loop(key).limits.interrupts:

@@ -50,7 +50,7 @@ class NativeChanges(Changes):
         if wanted not in node.slots:
             known = ", ".join(filter(None, node.slots)) or "none"
             message = f"{into!r} has no case {wanted!r}"
-            self.refuse_at(UNKNOWN, message, node.where, f"there is {known}")
+            self.refuse_at(UNKNOWN, message, node.where, f"known: {known}")
         return node.slots[wanted]
 
     def index_in(self, where: Keys, operation: Operation) -> int:

@@ -149,7 +149,7 @@ class Reading:
         for where, loop in self._vague:
             names = [path.rpartition("/")[2] for path in paths if is_in(path, loop)]
             if any(name in text_of(at(self._root, *where)) for name in names):
-                self.refuse(where, f"what reads the iterations of {loop} may read this step")
+                self.refuse(where, f"an expression over iterations of {loop} may read this step")
 
     def refuse(self, where: Keys, message: str) -> NoReturn:
         raise EditRefused(Diagnostic(READ, message, self._span(where), "reads it", _LEAVE))

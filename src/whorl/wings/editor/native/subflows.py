@@ -117,7 +117,7 @@ class _Leaving:
         for viewer in viewers - {""}:
             if not self._holds(viewer):
                 where = (*changes.node(viewer).where, "repeat", "until")
-                self._refuse(where, f"{viewer} looks at its last step without naming it")
+                self._refuse(where, f"`until` of {viewer} reads its last step without naming it")
         self._readers = list(self._outside_readers())
         self._check_readers()
 
@@ -179,7 +179,7 @@ class _Leaving:
                 continue
             is_carried = isinstance(origin, ir.Loop) and origin.name != name
             if is_carried or name in RESERVED or (origin is None and name not in known):
-                words = f"{use.viewer} reads {name!r}, which exists only around it"
+                words = f"{use.viewer} reads {name!r}, which the new file would not have"
                 self._refuse(use.where, words)
             written = at(self._root, "inputs", name)
             kind = text_of(at(written, "type") if isinstance(written, Mapping) else written)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.ir.nodes import Fact
     from whorl.wings.experiments.what_if.loop_facts import Call, IterationFacts, LoopFacts
 
-GONE_ON = "would have gone on"
+GONE_ON = "would have continued"
 # Why a loop ends, and which of its conditions ended it.
 Ended: TypeAlias = tuple[str, str]
 
@@ -217,7 +217,7 @@ class _Walk:
         if self._rules.plan.rule is None:
             return None
         if row is None:
-            raise NotKnownError("what was there before the first iteration is not recorded")
+            raise NotKnownError("the values before the first iteration are not recorded")
         verdict = self._check(row)
         if verdict is None:
             return "failed", ""

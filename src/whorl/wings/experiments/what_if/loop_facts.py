@@ -152,7 +152,7 @@ def atom_of(condition: Condition) -> str:
             return f"judge {replace(condition, votes=1)!r}"
         case Plateau():
             return "plateau"
-    raise AssertionError("what is made of several conditions has no atom of its own")
+    raise AssertionError("a condition of several parts has no atom")
 
 
 def atoms_in(conditions: Iterable[Condition | None]) -> dict[str, Condition]:

@@ -478,7 +478,7 @@ def subject_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
         words.append(f"{failed} of {count} failed in the loop: graded 0 from there on")
     if lacking := sum(any(map(math.isnan, made_grades(s).values())) for s in subjects):
         have = "has" if lacking == 1 else "have"
-        without = f"{have} iterations without a grade: what needs one is not known"
+        without = f"{have} iterations without a grade: results that need it are not known"
         words.append(f"{lacking} of {count} {without}")
     return words
 
