@@ -173,6 +173,19 @@ def secured(url: str, *properties: str) -> dict[str, Any]:
     return call | {"runtimeConfiguration": {"secureData": {"properties": [*properties]}}}
 
 
+def test_secure_inputs_are_stored_nowhere(tmp_path: Path) -> None:
+    """Not in the journal, a snapshot or an error, also when the action is tried again."""
+    with web(lambda asked: Answer(500, "no")) as server:
+        call = secured(server.url, "inputs")
+        call["inputs"]["retryPolicy"] = {"type": "fixed", "count": 2, "interval": "PT0.01S"}
+        ran = run_in(tmp_path, azure({"Call": call}), config=ALLOWED)
+
+    assert [one.json["password"] for one in server.asked] == [SECRET] * 3
+    assert SECRET.encode() not in ran.bytes_stored()
+    assert SECRET not in json.dumps([event.body for event in ran.events])
+    assert SECRET not in json.dumps(ran.document)
+
+
 @pytest.mark.parametrize("status", [200, 500, 403])
 def test_secure_outputs_are_shown_to_nobody(
     tmp_path: Path, status: int, capsys: pytest.CaptureFixture[str]

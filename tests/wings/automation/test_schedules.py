@@ -314,6 +314,22 @@ async def test_a_trigger_of_the_clock_is_a_schedule_that_stands_in_its_file(
         assert server.table.all() == []
 
 
+async def test_a_paused_schedule_starts_nothing_unless_it_is_asked(folder: Path) -> None:
+    async with serving(folder) as server:
+        await server.add()
+        await server.table.pause("plain", paused=True)
+        await server.at(200)
+        assert server.states() == []
+        await server.table.ask("plain")
+        await server.at(201)
+        assert server.states() == [(200, "started")]
+        await server.table.pause("plain", paused=False)
+        await server.at(239)
+        assert len(server.states()) == 1
+        await server.at(240)
+        assert server.states()[1:] == [(240, "started")]
+
+
 async def test_only_servers_of_its_project_start_a_schedule(folder: Path) -> None:
     (folder / "other").mkdir()
     (folder / "other" / "whorl.toml").write_text("")
