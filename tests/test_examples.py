@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +28,20 @@ def test_the_tests_of_examples_pass_and_reach_everything(
     code = run_safely(build_group(COMMANDS), words)
 
     assert code == 0, capsys.readouterr().out
+
+
+def test_the_tests_of_the_guide_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "guides" / "testing.md").read_text()
+    workflow, tests, *_ = re.findall(r"^```yaml\n(.*?)^```", page, re.S | re.M)
+    (tmp_path / "triage.yaml").write_text(workflow)
+    (tmp_path / "triage.test.yaml").write_text(tests)
+    monkeypatch.chdir(tmp_path)
+    code = run_safely(build_group(COMMANDS), ("test", "--json"))
+    told = json.loads(capsys.readouterr().out)
+
+    assert (code, [test["failures"] for test in told["tests"]]) == (0, [[], [], []])
 
 
 @pytest.mark.slow

@@ -6,10 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import POLISH, Whorl
+from command_line import POLISH
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from command_line import Whorl
 
 # What was done before, and below it what is refused then, with the words that are said of it.
 REFUSED = {
@@ -26,7 +28,6 @@ run polish.yaml x --jsn | did you mean '--json'?
 run polish.yaml x --json --events | exclude each other
 run polish.yaml a haiku | put quotes around a text of several words
 run polish.yaml x --events-as dialect | no event names of its own
-run polish.yaml x --label team= | is not a label of a run
 run polish.yaml x --label experiment=mine | is only for runs of experiments
 run nowhere.yaml | 'nowhere.yaml' does not exist
 run commanding.yaml --detach | error[R110]
@@ -34,7 +35,6 @@ validate polsh.yaml | did you mean 'polish.yaml'?
 ls --limit 0 | 0 is less than 1
 ls --exit budjet | 'budjet' is not one of
 ls --since yesterday | is not a time
-runs cost --store /nonexistent/place | /nonexistent/place
 runs cost --at polish | --at is a place in one run
 serve --port -3 | -3 is not in the range
 resume last | there are no runs yet
@@ -49,13 +49,11 @@ file edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
 test polish.yaml gated.yaml | a replay is of one FILE
 rn | there is no command 'rn'; did you mean 'run'?
 schdule | did you mean 'server schedule'?
-project memory lss | no command 'lss'; did you mean 'ls'? | `whorl help project memory`
 """,
     "run polish.yaml 'a haiku'": """
 show last/polish[2]/wriet | error[W902] | nothing happened at
 show last/polish[31] | error[W902] | 'polish' has 3 iterations
 diff 1 | which two iterations
-diff last one 2 | 'one' is not the number
 diff 1 7 | error[W902] | has no finished iteration 7; it has 3
 diff 1 2 --at pome | error[W902] | has no loop 'pome'
 diff 1 2 --step wirte | did you mean 'write'?
@@ -70,7 +68,6 @@ runs pause RUN | error[W905]: run RUN has succeeded already
 resume nope | error[W902]: there is no run 'nope'
 resume RUN --budget 0.50 | write +0.50
 resume RUN --budget +0.50 | error[W905]: the run has ended already: succeeded
-project prune --older-than 30 | 30d
 project prune --older-than soon | write 30d
 """,
     "run gated.yaml": "continue last -n 1 | error[W902] | has no loop",
@@ -180,3 +177,65 @@ def test_commands_without_permission_leave_no_run(whorl: Whorl, project: Path) -
     assert "`commands = true`" in error["message"]
     assert not (project / "ran.txt").exists()
     whorl("resume last").ends(2, "nothing in this run can be tried again")
+
+
+NAME = """\
+whorl: 1
+name: name
+inputs:
+  product: string
+  audience: {type: string, default: parents}
+steps:
+  naming:
+    repeat:
+      until: check.good
+      at_most: {iterations: 5, cost: 0.05}
+      carry: {advice: "{{ check.advice }}"}
+      steps:
+        idea: {ask: "Find a name for {{ product }} for {{ audience }}. {{ advice | default('') }}"}
+        check:
+          ask: "Is this a good name for {{ product }}? {{ idea }}"
+          returns: {good: boolean, advice: string}
+outputs: {name: "{{ naming.idea }}"}
+"""
+VALIDATE = "validate name.yaml"
+MISTAKES = [
+    ("product: string", "product: str", VALIDATE, ["must be a type", "did you mean 'string'?"]),
+    ("product: string", "product: list[string]", VALIDATE, ["did you mean 'list'?"]),
+    ("type: string,", "type: dict,", VALIDATE, ["must be a type", "did you mean 'json'?"]),
+    ("good: boolean", "good: bool", VALIDATE, ["must be a type", "did you mean 'boolean'?"]),
+    ("advice: string}", "advice: 'list[str]'}", VALIDATE, ["write [string]"]),
+    ("at_most: {iterations: 5, cost: 0.05}", "max_iterations: 5", VALIDATE,
+     ["loop 'naming' has no field 'max_iterations'", "did you mean 'at_most'?"]),
+    ("at_most: {iterations: 5, cost: 0.05}", "limit: 5", VALIDATE, ["did you mean 'at_most'?"]),
+    ("cost: 0.05", "cost: $0.05", VALIDATE, ["must be a number from 0", "write 0.05"]),
+    ("idea: {ask:", "idea: {prompt:", VALIDATE,
+     ["step 'idea' has no field 'prompt'", "did you mean 'ask'?"]),
+    ("until:", "untill:", VALIDATE, ["has no field 'untill'", "did you mean 'until'?"]),
+    ("until: check.good", "until: check.good = true", VALIDATE,
+     ["unexpected '='", "to compare, write `a == b`"]),
+    ("until: check.good", "until: check.good && true", VALIDATE, ["write `and` instead of `&&`"]),
+    ("until: check.good", "until: '!check.bad || check.good'", VALIDATE,
+     ["write `not x` instead of `!x`"]),
+    ("until: check.good", "until: check.good != null", VALIDATE,
+     ["unknown name 'null'", "write none"]),
+    ("{{ naming.idea }}", "{{ idea }}", VALIDATE, ["unknown name 'idea'", "write naming.idea"]),
+    ("{{ product }} for {{", "{{ product for {{", VALIDATE, ["'{{' is not closed by '}}'"]),
+    ("default('')", "defualt('')", VALIDATE, ["unknown filter 'defualt'", "'default'"]),
+    ("whorl: 1\n", "", VALIDATE,
+     ["this is not a workflow file that Whorl knows", "add `whorl: 1` as the first line"]),
+    ("  naming:", "  loop:", VALIDATE, ["'loop' is a reserved name", "'my_loop'"]),
+    ("product: string", "product: string", "run name.yaml -i prodct=pram",
+     ["has no input 'prodct'", "did you mean 'product'?"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake[1].strip() or mistake[0])
+def test_a_message_leads_on(
+    whorl: Whorl, project: Path, mistake: tuple[str, str, str, list[str]]
+) -> None:
+    old, new, command, words = mistake
+    assert old in NAME
+    (project / "name.yaml").write_text(NAME.replace(old, new))
+
+    whorl(command).ends(2, "error[", *words)

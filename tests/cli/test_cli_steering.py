@@ -52,14 +52,13 @@ def advised(words: str, verb: str) -> list[str]:
     return next(command for command in found if command[0] == verb)
 
 
-def of_several(word: str, uri: str = "") -> str:
-    """A file of two workflows with a loop each; the second one says a word, or calls somebody."""
+def of_several(uri: str) -> str:
+    """A file of two workflows with a loop each; the second one calls somebody."""
     call = {"type": "Http", "inputs": {"method": "GET", "uri": uri}}
     until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
     resources = []
-    for name, said in (("first", "x"), ("the second", word)):
-        say = {"type": "Compose", "inputs": said}
-        inner = {"Call": call} if uri and name != "first" else {"Say": say}
+    say = {"type": "Compose", "inputs": "x"}
+    for name, inner in (("first", {"Say": say}), ("the second", {"Call": call})):
         definition = {"actions": {"Again": until | {"actions": inner}}}
         kind = "Microsoft.Logic/workflows"
         resources.append({"type": kind, "name": name, "properties": {"definition": definition}})

@@ -1,4 +1,4 @@
-"""backup, restore, and what becomes of a store that is damaged, a link, or on a full disk."""
+"""backup, restore, and what becomes of a store that is damaged or on a full disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""validate, graph, explain, schema, memory, prune, doctor, and the edge of the command line."""
+"""validate, test, memory, doctor, and the edge of the command line."""
 
 from __future__ import annotations
 

@@ -112,15 +112,12 @@ GONE, NOT_THERE = '[defaults]\nprovider = "nope"\n', PROGRAM.replace("TOOLS", "n
 NOBODY = AGENT.replace("./agent", "nope-agent")
 CASES = {
     "a key and an address of the environment": Case(OPENAI, True, "", ASK, at("/v1")),
-    "an address without its path": Case(OPENAI, True, "", ASK, at("")),
-    "an address with the whole path": Case(OPENAI, True, "", ASK, at("/v1/chat/completions")),
     "a wrong path": Case(OPENAI, False, "", ASK, at("/v2")),
     "a wrong key": Case(OPENAI, False, "", ASK, at("/v1", "bad")),
     "an address of something else": Case(OWN, False, MINE.replace("/v1", "/page/v1")),
     "no server": Case(OWN, False, MINE.replace("URL", "http://127.0.0.1:9")),
     "an address in the file, and no model": Case("model", False, NO_MODEL, ASK, at("/v1")),
     "a variable that is not set": Case(OWN, False, KEYED),
-    "a variable that is set": Case(OWN, True, KEYED, ASK, {"MY_KEY": "good"}),
     "a server of one's own without a key": Case(OWN, True, OPEN),
     "the usual name for one without a key": Case(OPENAI, True, USUAL, ASK, NO_KEY),
     "a default provider that is not there": Case("model", False, GONE + MINE),

@@ -1,11 +1,25 @@
-"""The limits of a provider: at once, and in a minute, with a clock of our own."""
+"""Limits of calls to a provider, at once and in a minute, and of the length of an answer."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import pytest
+from provider_server import answering, ask, say, scripted, send
+from wires import ANTHROPIC, OPENAI, Format, every_format, fault_of, perform
+
+from whorl.errors import ProviderError
 from whorl.providers.models.client import RateLimit
 from whorl.providers.settings import ProviderSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provider_server import Seen
+
+    from whorl.providers.task import Request
 
 
 class Time:
@@ -80,3 +94,68 @@ def test_max_concurrent_is_first_come_first_served() -> None:
     asyncio.run(main())
     assert order == list(range(8))
     assert (told.count(True), told.count(False)) == (6, 6)
+
+
+LIMITS: dict[str, Callable[[Any], Any]] = {
+    "openai": lambda body: body.get("max_tokens"),
+    "anthropic": lambda body: body.get("max_tokens"),
+    "ollama": lambda body: body.get("options", {}).get("num_predict"),
+}
+
+
+def capped(cap: int | None, **inputs: Any) -> Request:
+    return replace(ask(**inputs), cap=cap)
+
+
+@every_format
+def test_the_cap_is_sent_in_the_field_of_the_format(form: Format) -> None:
+    """Where the file has a limit, that one; where there is none, none, if the format permits."""
+    answer = answering(form.plain("hello"))
+    for request, limit in (
+        (capped(700), 700),
+        (capped(700, max_tokens=50), 50),
+        (capped(None), 16_384 if form is ANTHROPIC else None),
+    ):
+        _, server, _ = perform(form, answer, request)
+
+        assert LIMITS[form.kind](server.seen[0].json) == limit
+
+
+REFUSALS = [
+    (OPENAI, "max_tokens is too large: {n}. This model supports at most 4096 completion tokens"),
+    (OPENAI, "Invalid max_tokens value, the valid range of max_tokens is [1, 4096]"),
+    (OPENAI, "This model's maximum context length is 4096 tokens, your request has 9 input tokens"),
+    (ANTHROPIC, "max_tokens: {n} > 4096, which is the maximum allowed number of output tokens"),
+]
+
+
+@pytest.mark.parametrize(("form", "said"), REFUSALS)
+def test_a_model_that_gives_less_is_asked_for_less(form: Format, said: str) -> None:
+    """What the file wants is not changed; what only the budget allows may be less."""
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        limit = seen.json["max_tokens"]
+        if limit > 4096 - 9 * ("context" in said):
+            send(writer, form.error(said.format(n=limit)), status=400)
+        else:
+            send(writer, form.plain("hello"))
+
+    reply, server, _ = perform(form, answer, capped(16_384))
+
+    assert reply.value == "hello"
+    assert server.seen[-1].json["max_tokens"] == (2048 if "context" in said else 4096)
+    keys = [seen.headers["idempotency-key"] for seen in server.seen]
+    assert len(set(keys)) == len(keys)
+    fault = fault_of(form, answer, capped(None, max_tokens=16_384))
+    assert fault.code == ("P106" if "context" in said else "P104")
+
+
+def test_a_scripted_reply_is_cut_at_the_cap() -> None:
+    settings = scripted({"match": "", "replies": ["one two three"]})
+
+    whole, cut = say(settings, capped(3), capped(2))
+
+    assert whole.value == "one two three"
+    assert isinstance(cut, ProviderError)
+    assert (cut.code, cut.detail["partial"]) == ("P118", "one two")
+    assert cut.detail["usage"]["output_tokens"] == 2  # type: ignore[index]

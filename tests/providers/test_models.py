@@ -1,4 +1,4 @@
-"""Models: names, fail-over, limits, estimates, scripted replies, the judge."""
+"""Models: names, fail-over, keys, and which one judges."""
 
 from __future__ import annotations
 

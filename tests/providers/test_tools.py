@@ -15,7 +15,6 @@ import pytest
 from provider_server import (
     answering,
     ask,
-    completion,
     events,
     piece,
     providers_for,
@@ -50,16 +49,11 @@ PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
 ARGUMENTS = {"text": "grüße"}
 
 
-def wanting(form: Format, name: str, *, stream: bool) -> bytes:
-    """A reply of the format that asks for a tool."""
+def wanting(form: Format, name: str) -> bytes:
+    """A streamed reply of the format that asks for a tool."""
     given = json.dumps(ARGUMENTS)
-    match form.kind, stream:
-        case "openai", False:
-            call = {"id": "call_1", "type": "function", "function": {"name": name}}
-            call["function"]["arguments"] = given  # type: ignore[index]
-            wanted = completion(None, message={"tool_calls": [call]}, finish_reason="tool_calls")
-            return json.dumps(wanted).encode()
-        case "openai", True:
+    match form.kind:
+        case "openai":
             pieces = [
                 {"index": 0, "id": "call_1", "function": {"name": name, "arguments": ""}},
                 {"index": 0, "function": {"arguments": given[:7]}},
@@ -67,11 +61,7 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
             ]
             last = piece({"delta": {}, "finish_reason": "tool_calls"})
             return events(*(piece({"delta": {"tool_calls": [part]}}) for part in pieces), last)
-        case "anthropic", False:
-            block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": ARGUMENTS}
-            message = anthropic_message("", content=[block], stop_reason="tool_use")
-            return json.dumps(message).encode()
-        case "anthropic", True:
+        case "anthropic":
             start = anthropic_message("", content=[], stop_reason=None)
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
             texts = ("", given[:7], given[7:])
@@ -102,9 +92,9 @@ def functions() -> Tasks:
     return registered
 
 
-def settings_with_tools(form: Format, url: str, **provider: Any) -> Settings:
+def settings_with_tools(form: Format, url: str) -> Settings:
     table = {
-        "providers": {"one": {"kind": form.kind, "base_url": url, "model": "m", **provider}},
+        "providers": {"one": {"kind": form.kind, "base_url": url, "model": "m"}},
         "allow": {"commands": True},
         "mcp": {"t": {"command": PROGRAM, "tools": ["shout", "add"]}},
     }
@@ -112,21 +102,19 @@ def settings_with_tools(form: Format, url: str, **provider: Any) -> Settings:
 
 
 @every_format
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
-def test_a_model_asks_for_a_tool_and_gets_its_result(form: Format, stream: bool) -> None:
+def test_a_model_asks_for_a_tool_and_gets_its_result(form: Format) -> None:
     sent: list[Any] = []
 
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         sent.append(seen.json)
         if len(sent) == 1:
-            kind = form.stream_type if stream else "application/json"
-            send(writer, wanting(form, "shout", stream=stream), kind=kind)
+            send(writer, wanting(form, "shout"), kind=form.stream_type)
         else:
             send(writer, form.plain("It says GRÜSSE"))
 
     async def main() -> tuple[Any, Any]:
         async with serve(answer) as server:
-            settings = settings_with_tools(form, server.url, stream=stream)
+            settings = settings_with_tools(form, server.url)
             async with providers_for(settings, functions=functions()) as providers:
                 kind = providers.kind("ask")
                 first: Any = await kind.perform(ask(tools=["shout"]), lambda _: None)

@@ -61,7 +61,7 @@ def test_retry_after_is_at_most_a_minute(form: Format, stream: bool) -> None:
 
 
 @every_format
-@pytest.mark.parametrize("how", ["ends", "breaks", "is reset"])
+@pytest.mark.parametrize("how", ["ends", "is reset"])
 def test_a_truncated_stream_is_paid_for_as_far_as_it_came(form: Format, how: str) -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         begin(writer, kind=form.stream_type)
@@ -70,8 +70,6 @@ def test_a_truncated_stream_is_paid_for_as_far_as_it_came(form: Format, how: str
         await writer.drain()
         if how == "ends":
             chunk(writer, b"")
-        elif how == "breaks":
-            writer.close()
         else:
             await asyncio.sleep(0.05)  # what was written must arrive before the reset
             writer.transport.abort()
@@ -91,12 +89,9 @@ def test_a_truncated_stream_is_paid_for_as_far_as_it_came(form: Format, how: str
 
 DAMAGED = {
     "broken": b"{not json",
-    "list": b"[1, 2]",
     "empty object": b"{}",
     "no choice": b'{"choices": []}',
-    "text": b'"text"',
     "nothing": b"",
-    "blank": b" ",
     "deep list": b"[" * 100_000,
     "deep object": b'{"a":' * 500,
     "deep and whole": b'{"a":' * 500 + b"1" + b"}" * 500,

@@ -1,4 +1,4 @@
-"""The programs of examples/python do what they say, in fewer lines than those of a peer."""
+"""The programs of examples/python do what they say."""
 
 from __future__ import annotations
 

@@ -99,15 +99,8 @@ FIRST = "run = (SELECT number FROM runs WHERE id = 'run-1')"
             f"UPDATE journal SET body = '{{' WHERE seq = 2 AND {FIRST}",
             "entry 2: its JSON is damaged",
         ),
-        (f"UPDATE journal SET body = '[]' WHERE seq = 2 AND {FIRST}", "entry 2: .* not an object"),
         (f"UPDATE journal SET body = x'00ff' WHERE seq = 2 AND {FIRST}", "entry 2: its body is"),
-        (f"UPDATE journal SET body = 7 WHERE seq = 2 AND {FIRST}", "entry 2: its body is neither"),
-        (
-            f"""UPDATE journal SET body = '{{"a":NaN}}' WHERE seq = 2 AND {FIRST}""",
-            "entry 2: its JSON is damaged",
-        ),
         (f"DELETE FROM journal WHERE seq = 3 AND {FIRST}", "entry 3: the entry is missing"),
-        (f"UPDATE journal SET large = 'x' WHERE seq = 5 AND {FIRST}", "entry 5: .* large values"),
         (
             f'UPDATE journal SET large = \'[[["no","no"],1]]\' WHERE seq = 5 AND {FIRST}',
             "entry 5: .* large values",

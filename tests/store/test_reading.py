@@ -1,4 +1,4 @@
-"""Lists and charts: what they show is in step with the journal."""
+"""What the store says of a run: its spending, its mark, and which run is meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of steps cost a run nothing: they are derived from a journal that holds no more."""
+"""Records of steps are the same, however much of the journal is left out to find them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""After a mistake or a rollback nothing is believed that was not written, and others go on."""
+"""After a crash, a mistake or a rollback nothing is believed that was not written."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,11 @@ from journal_makers import event, iteration, new_run, started
 
 from whorl.errors import InternalError, StoreError
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite import store as writer
 from whorl.runtimes.sqlite.rows import RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from whorl.interpreter.events import Event
@@ -127,3 +129,66 @@ def test_only_the_job_that_is_wrong_fails(
 
     assert isinstance(fault, InternalError)
     assert (last, other) == (4, 4)
+
+
+class Crash(BaseException):
+    """The end of the process, as far as its code can tell."""
+
+
+class Points:
+    """Where the writer has been; may stop it there."""
+
+    def __init__(self) -> None:
+        self.fail_at = ""
+
+    def __call__(self, point: str, run: str, events: Sequence[Event]) -> None:
+        if point == self.fail_at:
+            raise Crash
+
+
+@pytest.mark.parametrize(("point", "stored"), [("before", 1), ("inside", 1), ("after", 4)])
+def test_nothing_is_acknowledged_when_the_writer_dies(
+    path: Path, point: str, stored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    died = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
+    monkeypatch.setattr(writer, "_QUICK_S", -1.0)
+    points = Points()
+    store = SqliteStore(path, crash_hook=points)
+    run, owner = asyncio.run(started(store))
+    points.fail_at = point
+
+    with pytest.raises(StoreError, match="has ended"):
+        asyncio.run(store.append(run, owner, iteration(1)))
+    with pytest.raises(StoreError, match="has ended"):
+        asyncio.run(store.append(run, owner, iteration(2)))
+    store.close()
+    assert died.is_set()
+
+    again = SqliteStore(path)
+    assert again.run(run).last_seq == stored
+    again.close()
+
+
+@pytest.mark.parametrize(("point", "stored"), [("before", 1), ("inside", 1), ("after", 4)])
+def test_a_loop_that_is_interrupted_while_it_commits_writes_nothing_more(
+    path: Path, point: str, stored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_QUICK_S", 60.0)
+    points = Points()
+    store = SqliteStore(path, crash_hook=points)
+    run, owner = asyncio.run(started(store))
+    assert store._writer is not None
+    with store._writer._turn:  # the thread is done with what came before
+        points.fail_at = point
+
+    with pytest.raises(Crash):
+        asyncio.run(store.append(run, owner, iteration(1)))
+    with pytest.raises(StoreError, match="was interrupted") as caught:
+        asyncio.run(store.append(run, owner, iteration(2)))
+    assert caught.value.code == "R900"
+    store.close()
+
+    again = SqliteStore(path)
+    assert again.run(run).last_seq == stored
+    again.close()

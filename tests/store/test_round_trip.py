@@ -1,4 +1,4 @@
-"""What goes in comes out, byte for byte, for whoever opens the file later."""
+"""Entries and control requests come out as they went in, for whoever opens the file later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from journal_makers import START, event, iteration, new_run, started, write
 
 from campaign import amount
 from waiting import PATIENCE_S
-from whorl.errors import InternalError, StoreError, UsageError
+from whorl.errors import Fenced, InternalError, StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
@@ -182,3 +182,51 @@ def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: Sqlite
     kept: Json = {"key": "k\ud800", "record": "\ud800", "keep": 2**70}
     assert asyncio.run(store.append(run, owner, iteration(1, remember=kept))) == 4
     assert store.memory("k\ufffd") == ["\ufffd"]
+
+
+RUN = RunId("run-1")
+
+
+def test_messages_are_taken_in_order_and_stay_until_they_are_answered(
+    store: SqliteStore, path: Path
+) -> None:
+    run, owner = asyncio.run(started(store))
+    other = SqliteStore(path)
+    feedback = "more, é\0 " * 5000
+    decided = event("gate.decided", "gate", approved=True, feedback=feedback)
+    posted = [asyncio.run(other.post(run, asked)) for asked in (decided, event("run.paused"))]
+    other.close()
+    messages = store.take(run, owner)
+
+    assert [message.id for message in messages] == posted
+    assert [message.event.kind for message in messages] == ["gate.decided", "run.paused"]
+    assert messages[0].event.body == {"approved": True, "feedback": feedback}
+    assert store.take(run, owner) == messages
+    with pytest.raises(Fenced):
+        store.take(run, owner + 1)
+    with pytest.raises(StoreError, match="there is no run 'none'"):
+        asyncio.run(store.post(RunId("none"), event("run.paused")))
+
+    first = messages[0]
+    asyncio.run(store.append(run, owner, [first.event], messages=[first.id]))
+    assert [message.id for message in store.take(run, owner)] == posted[1:]
+    assert [entry.event for entry in store.read(run, after=1)] == [first.event]
+
+
+def test_a_message_is_never_delivered_twice(store: SqliteStore) -> None:
+    async def write() -> tuple[int | BaseException, int | BaseException]:
+        run, owner = await started(store)
+        one, two = [await store.post(run, event("run.paused")) for _ in range(2)]
+        return await asyncio.gather(
+            store.append(run, owner, [event("run.paused")], messages=[one]),
+            store.append(run, owner, [event("run.paused")], messages=[two, one]),
+            return_exceptions=True,
+        )
+
+    first, second = asyncio.run(write())
+
+    assert first == 2
+    assert str(second) == "request 1 was delivered before"
+    assert store.run(RUN).last_seq == 2
+    # The refused append has not taken its other message along.
+    assert [message.id for message in store.take(RUN, 1)] == [2]
