@@ -351,7 +351,7 @@ def test_a_crash_at_any_append_repeats_no_finished_call(form: Format) -> None:
 
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         if len(seen.json["messages"]) == 1:
-            send(writer, wanting(form, "t__shout", stream=True), kind=form.stream_type)
+            send(writer, wanting(form, "t__shout"), kind=form.stream_type)
         else:
             send(writer, b"".join(form.pieces(["It says ", "GRÜSSE"])), kind=form.stream_type)
 
