@@ -212,13 +212,16 @@ def test_one_of_several_loops_is_named(whorl: Whorl, many: str) -> None:
     assert whorl("resume", run, "--json").json["loops"][1]["iterations"] == 4
 
 
-def test_more_money_continues_all_loops_that_lack_it(whorl: Whorl, many: str) -> None:
+def test_more_iterations_without_money_are_refused(whorl: Whorl, many: str) -> None:
     limited = MANY.replace("at_most: 4", "at_most: {iterations: 4, calls: 2}")
     whorl("run", many, "--json")
     with open(many, "w") as file:
         file.write(limited)
     run = whorl("run", many, "--json").json["run"]
 
+    whorl("continue", run, "--at", "all[1]/polish", "--iterations", "2").ends(
+        2, "the calls budget of loop 'polish' allows no call\n", "help: add `--calls +2`\n"
+    )
     done = whorl("continue", run, "--calls", "+5", "--json")
 
     assert [loop["iterations"] for loop in done.json["loops"]] == [3, 3, 3]

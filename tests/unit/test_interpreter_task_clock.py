@@ -73,8 +73,8 @@ def test_the_time_that_a_run_is_paused_is_no_time_of_its_tasks(is_told: bool) ->
         feed(machine, "timer.fired", ALARM, 10.0)
     feed(machine, "run.resumed", "", 3_600.0)
 
-    assert [c.timeout_s for c in performs(machine)] == [10.0]
-    assert machine.pending[ALARM]["due"] == 3_609.0
+    assert [c.timeout_s for c in performs(machine)] == [11.0]
+    assert machine.pending[ALARM]["due"] == 3_610.0
 
 
 def test_a_reply_that_comes_after_the_clock_counts_instead_of_its_reservation() -> None:

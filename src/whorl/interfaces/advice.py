@@ -114,6 +114,8 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
         return "say which with --at" if "loops" in facts else ""
     if verb == "start":
         return "start a new one"
+    if verb == "add":
+        return f"add `{' '.join(more)}`"
     if verb == "fork" and "at" not in facts:
         return f"fork there instead: `whorl fork {run} --at ...`"
     at = ["--at", facts["at"]] if "at" in facts else []

@@ -125,6 +125,8 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     else:
         keys = [loop_at(machine, at, at_limit=True)]
         check_reopenable(machine, keys[0])
+    if machine.status != "cancelled":
+        _check_money(machine, keys, body)
     for key in keys:
         frame = machine.loop_frames[key]
         if exploring.went_past(frame):
@@ -134,6 +136,29 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
             words += f", its own end is iteration {own}"
             raise Refused(words, verb="fork", at=numbered(place, own + 1))
     return keys
+
+
+def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
+    """Refuses to continue if the budgets allow no call, and lists every budget that is short."""
+    raised = to_raise(machine, keys, body)
+    for key in keys:
+        frame = machine.loop_frames[key]
+        if "ended" not in frame and frame["phase"] != "limit":
+            continue
+        needs = frame.get("needs") or budget.LEAST
+        short: dict[str, str] = {}
+        for around, scope in budget.keyed_scopes(machine, key):
+            for name, lack in budget.over(scope, needs).items():
+                more = body.get(name, 0) if (around, name) in raised else 0
+                if lack > more + budget.NOTHING:
+                    is_run = around == "run"
+                    whose = "the run" if is_run else f"loop {machine.frames[around]['name']!r}"
+                    short.setdefault(name, f"the {budget.NAMES[name]} budget of {whose}")
+        if short:
+            amounts = budget.lacking(machine, key, needs)
+            verb = "allows" if len(short) == 1 else "allow"
+            words = f"{' and '.join(short.values())} {verb} no call"
+            raise Refused(words, verb="add", more={name: amounts[name] for name in short})
 
 
 def short_loop(machine: State) -> str:
@@ -398,6 +423,7 @@ def set_going(machine: State) -> None:
         state["status"] = "running"
         task.let_clocks_stand(machine, machine.now - state.get("paused_at", machine.now))
         discard(state, "paused_by", "paused_at", "short_loop")
+        task.restart_clocks(machine)
         machine.ask_again()
 
 

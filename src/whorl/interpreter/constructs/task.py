@@ -167,6 +167,17 @@ def time_left(machine: State, frame: TaskFrame) -> float:
     return inf if alarm is None else float(alarm["due"]) - machine.now
 
 
+def restart_clocks(machine: State) -> None:
+    """Restarts the time limits of tasks when a paused run is resumed: the pause does not count."""
+    for key, frame in list(machine.frames.items()):
+        if frame["kind"] == "task" and "alarm" in frame:
+            if frame["alarm"] in machine.pending:
+                machine.settle(frame["alarm"])
+            seconds = machine.plan.tasks[frame["node"]].total_timeout_s
+            assert seconds is not None
+            machine.expect(frame["alarm"], key, "alarm", due=machine.now + seconds)
+
+
 def let_clocks_stand(machine: State, seconds: float) -> None:
     """Moves time limits by the time that a run was stopped; waits do not get longer by it."""
     for address, entry in machine.pending.items():
@@ -378,7 +389,7 @@ class TaskBehaviour(Behaviour):
         """Cancels the open call, whose reservation counts as spent, and ends the task."""
         frame = machine.task_frames[key]
         if machine.status == "paused" and "reserve" not in frame:
-            return  # nothing of it may run: the clock goes on when the run is resumed
+            return  # nothing of it may run: the clock begins anew when the run is resumed
         machine.drop_children(frame)
         total_s = machine.plan.tasks[frame["node"]].total_timeout_s
         message = f"{frame['name']!r} took longer than {total_s:g} s, "
