@@ -220,6 +220,8 @@ def parse_count(written: str | float) -> int:
 
 def parse_time(written: str) -> float:
     """Returns seconds since the epoch of an ISO 8601 time; without a zone it is UTC."""
+    if "T" not in written.upper() and ":" not in written:
+        raise ValueError(f"{written!r} is not a time")
     moment = datetime.fromisoformat(written.strip().upper())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

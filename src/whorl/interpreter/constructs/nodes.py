@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural
@@ -187,11 +188,14 @@ def _moment(value: Json) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(max(min(value, MOMENT_MAX), -MOMENT_MAX))
     try:
-        return parse_time(str(value))
+        moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError:
         raise EvaluationError(
             f"a time such as '2026-01-31T12:00:00Z' is needed, not {shown(value)}"
         ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
 
 
 # For-each: the body for each item of a list, several at once.

@@ -10,7 +10,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
-from whorl.interpreter.events import Event, charged, unescape
+from whorl.interpreter.events import Event, charged, split_iteration, unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.journal import (
     LoopRow,
@@ -153,6 +153,8 @@ class RunFold(Generic[AnyLoop]):
     budget_usd: float | None = None
     error: str = ""
     status: str = "running"
+    # While it is paused for a budget: the iterations whose first calls that refuses.
+    not_begun: tuple[str, ...] | None = None
     loops: dict[str, AnyLoop] = field(default_factory=dict)
     # The events that charge calls which were given up on their way, by their addresses.
     abandoned: dict[str, Event] = field(default_factory=dict)
@@ -203,6 +205,8 @@ class RunFold(Generic[AnyLoop]):
         loop = self.loop_for(event, address)
         if loop is not None:
             loop.take(event, self.last_seq, number)
+        if self.not_begun is not None:
+            self._begin_later(event)
         if event.kind == "loop.continued":
             # What the limits are now, only the run itself knows.
             limits = event.body.get("run_limits")
@@ -212,6 +216,7 @@ class RunFold(Generic[AnyLoop]):
     def go_on(self, event: Event) -> None:
         """Notes that the run begins, or that a person resumes it, perhaps with more budget."""
         self.status, self.error = "running", ""
+        self._hold(None)
         if event.kind == "run.continued":
             return
         limits = event.body.get("limits")
@@ -230,12 +235,42 @@ class RunFold(Generic[AnyLoop]):
     def wait(self, event: Event) -> None:
         self.status = text_of(event.body.get("status")) or "waiting"
         self.due = number_of(event.body.get("due"))
+        held = event.body.get("not_begun")
+        if isinstance(held, list):
+            self._hold(tuple(map(str, held)))
+
+    def _begin_later(self, event: Event) -> None:
+        """Holds back an iteration that begins without budget, unless it is a retry (`[1]#2`).
+
+        An iteration or loop that finishes is no longer held back; its event has its own counts.
+        """
+        held, at = self.not_begun or (), event.address
+        if event.kind in ("iteration.finished", "loop.finished"):
+            self.not_begun = tuple(
+                address for address in held if at not in (address, split_iteration(address)[0])
+            )
+        elif event.kind == "iteration.started" and at.endswith("]"):
+            self._count(at, -1)
+            self.not_begun = (*held, at)
+
+    def _hold(self, iterations: tuple[str, ...] | None) -> None:
+        for iteration in self.not_begun or ():
+            self._count(iteration, 1)
+        for iteration in iterations or ():
+            self._count(iteration, -1)
+        self.not_begun = iterations
+
+    def _count(self, iteration: str, step: int) -> None:
+        loop = self.loops.get(split_iteration(iteration)[0])
+        if loop is not None:
+            loop.number = max(0, loop.number + step)
 
     def finish(self, event: Event) -> None:
         """Ends the run; its usage also has abandoned calls that no other event charges."""
         self.status = text_of(event.body.get("status")) or "failed"
         error = event.body.get("error")
         self.error = text_of(error.get("message") if isinstance(error, dict) else error)
+        self._hold(None)
         usage = event.body.get("usage")
         if isinstance(usage, dict) and count_of(usage.get("calls")) > self.calls:
             self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
@@ -244,6 +279,9 @@ class RunFold(Generic[AnyLoop]):
 
     def spend(self, event: Event) -> None:
         """Charges a call that is answered or abandoned."""
+        if self.not_begun and event.kind != "node.finished":
+            # An answer that needed no money: its iteration has begun after all.
+            self._hold(tuple(at for at in self.not_begun if not event.address.startswith(f"{at}/")))
         if not isinstance(event.body.get("usage"), dict):
             return
         if event.kind == "node.finished":

@@ -29,7 +29,7 @@ RUN_TYPES: Final[Types] = (
     *(_AMOUNT, str, int, int, _AMOUNT, str, str, int, str, str, str, _AMOUNT, str, _NUMBER),
     *((int, type(None)), int, str, str, _NUMBER, str),
 )
-LOOP_TYPES: Final[Types] = (str, int, int, (int, type(None)))
+LOOP_TYPES: Final[Types] = (str, int, int, (int, type(None)), str)
 _PAGE: Final = 1_000
 _RUNS: Final = "SELECT number, CAST(id AS BLOB) FROM runs"
 _ENTRIES: Final = """SELECT id, run, seq, kind, at, address, body, large, checksum FROM journal

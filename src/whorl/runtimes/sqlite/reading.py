@@ -47,6 +47,7 @@ from whorl.runtimes.sqlite.ownership import (
     has_living,
     this_process,
 )
+from whorl.runtimes.sqlite.rows import iterations_not_begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,8 +84,8 @@ _ITERATION_ENDS: Final = """SELECT rtrim(rtrim(address, '0123456789'), '#') AS i
 _BEGUN: Final = f"""{_ENTRY}
     WHERE run = ?1 AND seq > ?2 AND kind = 33 AND address >= ?3 || '[' AND address < ?3 || '\\'
     AND instr(substr(address, length(?3) + 1), '/') = 0 ORDER BY seq DESC LIMIT 1"""
-_LOOPS: Final = """SELECT address, iterations_max, started, finished FROM loops WHERE run = ?
-    ORDER BY started"""
+_LOOPS: Final = """SELECT address, iterations_max, started, finished, not_begun
+    FROM loops JOIN progress ON progress.run = loops.run WHERE loops.run = ? ORDER BY started"""
 _LOOP_START: Final = "SELECT started FROM loops WHERE run = ? AND address = ?"
 _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
@@ -195,7 +196,7 @@ class EntryReading(StorePart):
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
         """Returns a loop, folded from its entries."""
-        address, limit, started, finished = row
+        address, limit, started, finished, not_begun = row
         entries = self._page(_ONE, (number, started), run)
         if finished is not None:
             entries += self._page(_ONE, (number, finished), run)
@@ -206,6 +207,8 @@ class EntryReading(StorePart):
         for entry in entries:
             loop.take(entry.event, entry.seq)
         loop.limit, loop.is_over = limit or loop.limit, finished is not None
+        held = iterations_not_begun(not_begun) or ()
+        loop.number -= sum(split_iteration(iteration)[0] == address for iteration in held)
         return loop.row()
 
     def _number(self, run: str) -> int:

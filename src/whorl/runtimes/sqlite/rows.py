@@ -6,6 +6,7 @@ is derived from entries that only this owner can write, and dropped if owner or 
 
 from __future__ import annotations
 
+import json
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
@@ -72,7 +73,7 @@ _FORGET_RECORD: Final = "DELETE FROM memories WHERE key = ? AND number = ?"
 
 # The columns of `progress` that each append changes.
 _COLUMNS: Final = """last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt
-    budget_usd error loop iteration score exit_reason stopped_by seconds"""
+    budget_usd error not_begun loop iteration score exit_reason stopped_by seconds"""
 CHANGING: Final = _COLUMNS.split()
 _ERROR_MAX: Final = 500
 _ATTEMPT: Final = regex(r"#[0-9]+")
@@ -159,6 +160,8 @@ class RunRecord(ChargeFold):
             loop, number = iteration_of(event)
             if loop == shown.address:
                 shown.take(event, self.last_seq, number)
+            if self.not_begun is not None:
+                self._begin_later(event)
             return
         address, limit = event.address, event.body.get("limits")
         change: LoopChange | None = None
@@ -214,6 +217,7 @@ class RunRecord(ChargeFold):
             self.in_doubt,
             self.budget_usd,
             whole(self.error[:_ERROR_MAX]) if self.error else "",
+            "" if self.not_begun is None else json.dumps(self.not_begun),
             whole(shown.address),
             shown.number,
             shown.score,
@@ -224,17 +228,22 @@ class RunRecord(ChargeFold):
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
-    record = RunRecord(*row[5:-7])
+    record = RunRecord(*row[5:-8])
     record.number, record.owner, record.status, record.mark, record.due = row[:5]
     record.due_stored, record.is_warned = record.due, record.mark == _WARNING
-    address, count, score, reason, stopped_by, record.seconds, reserved = row[-7:]
+    not_begun, address, count, score, reason, stopped_by, record.seconds, reserved = row[-8:]
     record.reserved_usd = record.reserved_stored = reserved
-    record.status_stored = record.status
+    record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
     if address:
         shown = LoopFold(address, number=count, score=score, exit_reason=reason)
         shown.stopped_by, shown.is_over = stopped_by, bool(reason)
         record.show(shown)
     return record
+
+
+def iterations_not_begun(text: str) -> tuple[str, ...] | None:
+    """Returns the iterations that are held back, from their column; None if the run is not held."""
+    return tuple(json.loads(text)) if text else None
 
 
 def write_changes(connection: apsw.Connection, state: RunRecord) -> None:

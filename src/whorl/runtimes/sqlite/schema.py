@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT_VERSION: Final = 4
+FORMAT_VERSION: Final = 3
 
 _RUNS: Final = """
 CREATE TABLE runs(
@@ -23,7 +23,7 @@ CREATE TABLE progress(
     run INTEGER PRIMARY KEY, owner INTEGER NOT NULL, process INTEGER,
     last_seq INTEGER NOT NULL, updated_at REAL NOT NULL, cost_usd REAL NOT NULL,
     calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
-    in_doubt INTEGER NOT NULL, budget_usd REAL, error TEXT NOT NULL,
+    in_doubt INTEGER NOT NULL, budget_usd REAL, error TEXT NOT NULL, not_begun TEXT NOT NULL,
     loop TEXT NOT NULL, iteration INTEGER NOT NULL, score REAL, exit_reason TEXT NOT NULL,
     stopped_by TEXT NOT NULL, mark TEXT NOT NULL, seconds REAL NOT NULL DEFAULT 0
 );
