@@ -253,6 +253,8 @@ def review(machine: State) -> None:
     For the budget of the run, calls wait in the order in which they came.
     """
     state = machine.state
+    if "over" in state:
+        _warn_of_excess(machine)
     queue: list[str] = state.get("queue", [])
     while queue and machine.status != "paused" and machine.status not in ENDED:
         waiting = _first_that_moves(machine, queue)
@@ -368,3 +370,35 @@ def note_pause(machine: State) -> None:
         addresses = [f["iteration"]["address"] for f in held if not f.get("retries")]
         body |= {"for": "budget", "not_begun": [*addresses]}
     machine.note("run.waiting", "", body)
+
+
+def note_excess(machine: State, loop: str | None) -> None:
+    """Remembers which budgets a paid call has exceeded, to report it once all calls are in."""
+    for key, scope in keyed_scopes(machine, loop):
+        if any(lack > NOTHING for lack in over(scope, {}).values()):
+            machine.state.setdefault("over", {})[key] = True
+
+
+def _warn_of_excess(machine: State) -> None:
+    """Warns by how much calls exceeded a budget because their providers ignored the cap."""
+    noted = machine.state["over"]
+    for key in list(noted):
+        loop = machine.loop_frames.get(key)
+        scope: Budgeted | None = machine.state if key == "run" else loop
+        if scope is not None and under_way(scope):
+            continue
+        del noted[key]
+        if scope is None:
+            continue
+        address = loop["address"] if loop else ""
+        whose = f"loop {address!r}" if loop else "the run"
+        for name, amount in over(scope, {}).items():
+            if amount <= NOTHING:
+                continue
+            limit = NAMES[name]
+            shown = f"${amount:.4g}" if name == "cost_usd" else f"{amount:g}"
+            message = f"{whose} is over its {limit} budget by {shown}; nothing more is sent"
+            # The loops of a list have one name, and each its own amount.
+            machine.warn(address, "R103", message, once=f"R103 {address} {message}")
+    if not noted:
+        del machine.state["over"]

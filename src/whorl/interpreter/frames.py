@@ -339,6 +339,7 @@ class RunState(Budgeted):
     short_loop: NotRequired[str]
     queue: NotRequired[list[str]]
     out_of_budget: NotRequired[list[str]]
+    over: NotRequired[dict[str, bool]]
     # The values of secret inputs, which are hidden from all viewers.
     secrets: NotRequired[list[Json]]
     # Iterations of explored loops by name, regardless of their rules.

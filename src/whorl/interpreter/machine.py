@@ -157,7 +157,7 @@ class Machine(State):
         state = self.state
         if not self._is_reviewed:
             self._is_reviewed = True
-            if "queue" in state or "out_of_budget" in state:
+            if "queue" in state or "out_of_budget" in state or "over" in state:
                 self._pops = 0
                 budget.review(self)
                 loop_limits.end_out_of_budget(self)

@@ -401,7 +401,7 @@ def _forget_calls(machine: State) -> None:
     state = machine.state
     task.leave_subscriptions(machine)
     state["abandoned"] = {}
-    discard(state, "queue", "out_of_budget")
+    discard(state, "queue", "out_of_budget", "over")
     state["usage"], state["reserved"] = {}, {}
     for frame in machine.frames.values():
         if frame["kind"] == "loop" and "usage" in frame:

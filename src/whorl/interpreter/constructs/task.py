@@ -446,6 +446,8 @@ def _account(machine: State, frame: TaskFrame, event: Event) -> None:
     usage = event.body.get("usage")
     used = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
     budget.add_usage(machine, frame["loop"], used)
+    if used:
+        budget.note_excess(machine, frame["loop"])
 
 
 def _failed(machine: State, key: str, event: Event) -> None:
