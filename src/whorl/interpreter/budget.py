@@ -63,6 +63,12 @@ def lacking(machine: State, loop: str | None, amount: dict[str, Any]) -> dict[st
     return more
 
 
+def per_iteration(frame: LoopFrame, iterations: int) -> dict[str, float]:
+    """Returns the likely usage of this many more iterations, if they are like those before."""
+    share = iterations / max(1, frame["count"])
+    return {name: max(LEAST[name], _spent(frame, name) * share) for name in NAMES}
+
+
 def is_limited(machine: State, address: str) -> bool:
     """Checks whether a limit applies to a call: then the most that it may use matters."""
     entry = machine.pending[address]
@@ -329,6 +335,7 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
         "words": f"the {NAMES[name]} budget of {whose}",
         "limit": name,
         "of_run": is_run,
+        "more": max(over(budgeted, amount)[name], float(limits[name])),
     }
     machine.state.setdefault("out_of_budget", []).append(loop)
 

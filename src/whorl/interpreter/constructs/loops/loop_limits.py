@@ -30,12 +30,16 @@ MORE_ITERATIONS = 3
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A limit that was reached: the exit reason, its words, and which budget (of the run) it is."""
+    """A limit that was reached: the exit reason, its words, and which budget (of the run) it is.
+
+    `more` is how much more that budget needs.
+    """
 
     reason: str
     words: str
     limit: str = ""
     of_run: bool = False
+    more: float = 0.0
     also: str = ""
 
 
@@ -63,7 +67,9 @@ def before_iteration(machine: State, key: str) -> Reached | None:
         if over >= 0:
             limit = float(frame["limits"][spent])
             words = f"its {budget.NAMES[spent]} budget of {limit:g}"
-            return Reached("budget", words, spent)
+            # Another iteration may need as much as those before.
+            more = max(limit, over + (limit + over) / max(1, frame["count"]))
+            return Reached("budget", words, spent, more=more)
     return None
 
 
@@ -135,18 +141,24 @@ def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
         "of_run": what.of_run,
         "fields": words.get("fields"),
         "iterations": 0 if what.limit else MORE_ITERATIONS,
-        "more": {**to_go_on(machine, key)} if can_continue else {},
+        "more": {**to_go_on(machine, key, what)} if can_continue else {},
         "continues": can_continue,
     }
     return f"loop {frame['name']!r} reached {what.words} before it was done{what.also}", facts
 
 
-def to_go_on(machine: State, key: str) -> dict[str, float]:
+def to_go_on(machine: State, key: str, what: Reached | None = None) -> dict[str, float]:
     """Returns by how much to raise which budgets, in the loop and around it, so that it continues.
 
-    Each is what a call needs that was refused, or the smallest call.
+    If no call was refused, further iterations are assumed to use as much as those before.
     """
-    return budget.lacking(machine, key, machine.loop_frames[key].get("needs") or budget.LEAST)
+    frame = machine.loop_frames[key]
+    iterations = 1 if "budget" in (what and what.reason, frame.get("reason")) else MORE_ITERATIONS
+    needs = frame.get("needs") or budget.per_iteration(frame, iterations)
+    more = budget.lacking(machine, key, needs)
+    if what is not None and what.limit:
+        more[what.limit] = max(more.get(what.limit, 0.0), what.more)
+    return more
 
 
 def decided(machine: State, key: str, event: Event) -> None:
