@@ -340,7 +340,7 @@ _INSERT_RUN: Final = """INSERT INTO runs(id, key, name, dialect, file, parent, c
     workflow_hash, behaviour, workflow, sources, status)
     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')"""
 _INSERT_PROGRESS: Final = """INSERT INTO progress
-    VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', '', 0, NULL, '', '', '', 0)"""
+    VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', '', '', 0, NULL, '', '', '', 0)"""
 # The newest two stay; the one before them stays if it is far enough from those that stay for good.
 _THIN_SNAPSHOTS: Final = f"""DELETE FROM snapshots WHERE run = ?1
     AND seq = (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1 OFFSET 2)
