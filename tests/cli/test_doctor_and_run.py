@@ -33,16 +33,14 @@ class Strict(Handler):
     counts: dict[bool, int] = {}  # noqa: RUF012 - one server, one count
 
     def do_GET(self) -> None:  # noqa: N802
-        if self.path.startswith("/page"):
-            self._say(200, b"<html>welcome</html>")
-        elif self.path.startswith("/moved"):
-            self._say(302, b"", f"/elsewhere/{self.headers['Authorization']}/x")
+        if self.path.startswith("/moved"):
+            self._refuse(302, f"/elsewhere/{self.headers['Authorization']}/x")
         elif self._is_welcome({"/v1/models", "/open/v1/models"}):
             super().do_GET()
 
     def do_POST(self) -> None:  # noqa: N802
         if self.path.startswith("/moved"):
-            self._say(302, b"", f"/elsewhere/{self.headers['Authorization']}/x")
+            self._refuse(302, f"/elsewhere/{self.headers['Authorization']}/x")
         elif self._is_welcome({"/v1/chat/completions", "/open/v1/chat/completions"}):
             super().do_POST()
 
@@ -61,16 +59,12 @@ class Strict(Handler):
             return True
         return False
 
-    def _refuse(self, status: int) -> None:
-        self._say(status, b"")
-
-    def _say(self, status: int, content: bytes, location: str = "") -> None:
+    def _refuse(self, status: int, location: str = "") -> None:
         self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", "0")
         if location:
             self.send_header("Location", location)
         self.end_headers()
-        self.wfile.write(content)
 
 
 @pytest.fixture(scope="module")
@@ -107,30 +101,21 @@ AGENT = '[agents.mine]\nprogram = "./agent"\nkind = "text"\n'
 TASK = '[tasks]\ncount = "python:own_tasks:count"\n'
 SEARCH = '[allow]\nprivate_network = true\n[keys.search]\nurl = "URL"\ntoken = "env:SEARCH_KEY"\n'
 FOUND, OPEN = {"SEARCH_KEY": "good"}, MINE.replace("/v1", "/open/v1")
-USUAL, NO_KEY = '[providers.openai]\nmodel = "gpt-5-mini"\n', {"OPENAI_BASE_URL": "URL/open/v1"}
-GONE, NOT_THERE = '[defaults]\nprovider = "nope"\n', PROGRAM.replace("TOOLS", "nope.py")
-NOBODY = AGENT.replace("./agent", "nope-agent")
 CASES = {
     "a key and an address of the environment": Case(OPENAI, True, "", ASK, at("/v1")),
     "a wrong path": Case(OPENAI, False, "", ASK, at("/v2")),
     "a wrong key": Case(OPENAI, False, "", ASK, at("/v1", "bad")),
-    "an address of something else": Case(OWN, False, MINE.replace("/v1", "/page/v1")),
     "no server": Case(OWN, False, MINE.replace("URL", "http://127.0.0.1:9")),
     "an address in the file, and no model": Case("model", False, NO_MODEL, ASK, at("/v1")),
     "a variable that is not set": Case(OWN, False, KEYED),
     "a server of one's own without a key": Case(OWN, True, OPEN),
-    "the usual name for one without a key": Case(OPENAI, True, USUAL, ASK, NO_KEY),
-    "a default provider that is not there": Case("model", False, GONE + MINE),
     "an MCP server": Case(SERVER, True, MAY + PROGRAM, ADD),
     "an MCP server without permission": Case(SERVER, False, PROGRAM, ADD),
-    "an MCP server that does not start": Case(SERVER, False, MAY + NOT_THERE, ADD),
     "an MCP server without a tool": Case(SERVER, False, f'{MAY}{PROGRAM}tools = ["ad"]\n', ADD),
     "an agent": Case("agent mine", True, MAY + AGENT, WORK),
     "an agent without permission": Case("agent mine", False, AGENT, WORK),
-    "an agent that is not installed": Case("agent mine", False, MAY + NOBODY, WORK),
     "a task": Case("task count", True, TASK, COUNT),
     "a task without its function": Case("task count", False, TASK.replace(":c", ":k"), COUNT),
-    "a task without its module": Case("task count", False, TASK.replace("own_", "no_"), COUNT),
     "a key for a service": Case("key search", True, SEARCH, GET, FOUND),
     "a key for a service that is not set": Case("key search", False, SEARCH, GET),
 }  # fmt: skip

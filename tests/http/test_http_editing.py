@@ -48,37 +48,6 @@ def put(client: Client, **body: Any) -> tuple[int, Any]:
     return asked(client, "PUT", "/api/workflows/source", body)
 
 
-@pytest.mark.slow
-def test_a_file_is_drawn_with_its_problems(editor: Client) -> None:
-    drawn = editor.get("/workflows/sketch", file="polish.yaml")
-    broken = editor.post(
-        "/workflows/sketch", {"name": "a.yaml", "text": "whorl: 1\nsteps: [\n"}, 200
-    )
-
-    paths = [node["path"] for node in drawn["sketch"]["nodes"]]
-    assert paths == ["polish", "polish/write", "polish/length", "polish/review", "report"]
-    assert drawn["etag"].startswith('"sha256:')
-    assert drawn["sketch"]["nodes"][1]["span"]["line"] > 1
-    assert drawn["sketch"]["fields"]["whorl"] == 1
-    assert "steps" not in drawn["sketch"]["fields"]
-    assert broken["sketch"] is None
-    assert broken["diagnostics"][0]["line"]
-
-
-def test_a_file_is_drawn_before_it_is_checked(editor: Client, folder: Path) -> None:
-    (folder / "typo.yaml").write_text('whorl: 1\nsteps: {a: {set: {x: "{{ b }}"}}}\n')
-    (folder / "broken.yaml").write_text("whorl: 1\nsteps: [\n")
-    checked = editor.get("/workflows/sketch", file="typo.yaml")
-    drawn = editor.get("/workflows/sketch", file="typo.yaml", validate="false")
-    broken = editor.get("/workflows/sketch", file="broken.yaml", validate="false")
-
-    assert checked["diagnostics"]
-    assert drawn == {**checked, "diagnostics": None}
-    # Why there is no picture is told in any case.
-    assert broken["sketch"] is None
-    assert broken["diagnostics"][0]["line"]
-
-
 def test_operations_give_patches_in_utf16_units_and_save_nothing(
     editor: Client, folder: Path
 ) -> None:
@@ -205,18 +174,6 @@ def test_new_files_come_from_templates_copies_and_nothing(editor: Client, folder
         assert asked(editor, "POST", "/api/workflows", body)[0] == wrong
 
 
-def test_a_problem_belongs_to_the_innermost_step_that_it_stands_in(editor: Client) -> None:
-    text = (
-        "whorl: 1\nwrong: 1\nsteps:\n  a:\n    repeat:\n      at_most: 2\n      steps:\n"
-        "        b: {ask: '{{ nobody }}'}\n        c: {ask: x, odd: 1}\n"
-    )
-
-    drawn = editor.post("/workflows/sketch", {"name": "a.yaml", "text": text}, 200)
-
-    nodes = {(found["line"], found["node"]) for found in drawn["diagnostics"]}
-    assert {(2, None), (8, "a/b"), (9, "a/c")} <= nodes
-
-
 def test_a_part_in_a_new_file_is_known_before_it_is_saved(editor: Client, folder: Path) -> None:
     text = 'whorl: 1\nsteps:\n  a: {ask: "One"}\n  b: {ask: "{{ a }}"}\noutputs: {x: "{{ b }}"}\n'
     operations = [{"operation": "extract", "at": "a", "file": "part.yaml"}]
@@ -289,23 +246,6 @@ def test_a_pin_of_a_step_that_is_not_there_is_refused_or_stale(editor: Client) -
     assert made["stale"] == ["polish/review"]
     assert refused.status_code == 400
     assert editor.http.put("/api/pins", json={"file": "polish.yaml", "pins": {}}).status_code == 200
-
-
-def test_a_try_knows_new_files_that_are_not_saved(editor: Client) -> None:
-    name, moved = "polish.yaml", {"operation": "extract", "at": "polish/review", "file": "new.yaml"}
-    made = editor.post(
-        "/workflows/edit", {"name": name, "text": POLISH, "operations": [moved]}, 200
-    )
-    draft = {"text": made["text"], "others": {"new.yaml": made["others"]["new.yaml"]["text"]}}
-    pins = {"polish/write": {"value": "A draft."}}
-    put = editor.http.put("/api/pins", json={"file": name, "pins": pins, **draft})
-
-    tried = editor.post("/tries", {"name": name, "at": "polish", **draft}, 201)
-    records = ended(editor, tried["run"])
-
-    assert put.status_code == 200, put.text
-    assert records["polish[1]/review/review"]["inputs"]["prompt"] == "Review A draft."
-    assert editor.http.put("/api/pins", json={"file": name, "pins": {}}).status_code == 200
 
 
 def test_effects_and_unknown_steps_are_refused(editor: Client) -> None:

@@ -6,14 +6,13 @@ import asyncio
 import http.client
 import json
 import signal
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from served import TOKEN
 
-from whorl.runtimes.time_slices import SLICE_S, CpuScheduler
+from whorl.runtimes.time_slices import CpuScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -100,32 +99,6 @@ def test_a_signal_ends_a_command_whose_run_only_computes(
     assert process.returncode == 5
 
 
-def test_turns_go_to_whoever_has_computed_least() -> None:
-    order: list[str] = []
-    begun, free = threading.Event(), threading.Event()
-
-    def block() -> None:
-        begun.set()
-        assert free.wait(PATIENCE_S)
-
-    async def main() -> None:
-        turns = CpuScheduler()
-        first = asyncio.create_task(turns.take(0.0, block))
-        await asyncio.to_thread(begun.wait, PATIENCE_S)
-        others = [
-            asyncio.create_task(turns.take(used, lambda name=name: order.append(name)))  # type: ignore[misc]
-            for name, used in (("much", 9.0), ("little", 0.5), ("none", 0.0))
-        ]
-        await asyncio.sleep(0)
-        # The event loop goes on while the first one computes.
-        assert not first.done()
-        free.set()
-        await asyncio.gather(first, *others)
-
-    asyncio.run(main())
-    assert order == ["none", "little", "much"]
-
-
 def test_a_mistake_in_a_turn_belongs_to_its_run() -> None:
     async def main() -> tuple[str, float]:
         turns = CpuScheduler()
@@ -135,28 +108,6 @@ def test_a_mistake_in_a_turn_belongs_to_its_run() -> None:
 
     made, seconds = asyncio.run(main())
     assert (made, seconds >= 0) == ("next", True)
-
-
-def test_what_has_many_steps_gives_way_to_others() -> None:
-    """Once it has computed for a turn, those that have computed less come first."""
-    order: list[int] = []
-
-    def steps(name: int) -> Generator[None, None, int]:
-        for _ in range(3):
-            busy = time.thread_time() + SLICE_S
-            while time.thread_time() < busy:
-                pass
-            order.append(name)
-            yield
-        return name
-
-    async def main() -> list[int | None]:
-        turns = CpuScheduler()
-        each = [turns.go_through(steps(name), lambda: False) for name in (1, 2)]
-        return await asyncio.gather(*each)
-
-    assert asyncio.run(main()) == [1, 2]
-    assert order != sorted(order)
 
 
 def test_what_has_many_steps_can_be_stopped() -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from served import Client, connected, make_project
-from test_http_control import slow
 
 import whorl
 from trusted import TRUSTED
@@ -51,23 +50,6 @@ def _started(spawn: Spawn, client: Client, *words: str) -> tuple[subprocess.Pope
 def _end(process: subprocess.Popen[str], number: signal.Signals) -> None:
     process.send_signal(number)
     process.communicate(timeout=PATIENCE_S)
-
-
-@pytest.mark.slow
-def test_the_next_server_goes_on_with_the_runs_of_the_last_one(project: Path) -> None:
-    with connected(project) as client:
-        run, paused = slow(client), slow(client)
-        client.post(f"/runs/{paused}/pause")
-        client.wait(paused, "paused")
-    with connected(project) as client:
-        wait_until(lambda: client.get(f"/runs/{run}")["driver"] == "here")
-        _goes_on(client, run)
-
-        found = client.get(f"/runs/{run}")
-        assert (found["status"], found["in_doubt"]) == ("running", 0)
-        assert found["origin"] == "server"
-        assert client.get(f"/runs/{paused}")["status"] == "paused"
-        client.post(f"/runs/{run}/cancel")
 
 
 def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> None:

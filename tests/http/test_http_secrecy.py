@@ -101,36 +101,6 @@ def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
     assert [text for text in told if SECRET in text] == []
 
 
-NATIVE = 'whorl: 1\nname: native\nsteps:\n  a: {ask: "Secret please", secure: true}\n'
-ASK = {
-    "type": "ai",
-    "inputs": {"prompt": "Secret please"},
-    "runtimeConfiguration": {"secureData": {"properties": ["inputs", "outputs"]}},
-}
-AI = {"definition": {"actions": {"Ask": ASK}}}
-CANNED = f"""
-[[providers.canned.replies]]
-match = "Secret please"
-replies = ["{SECRET}"]
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["native.yaml", "ai.json", "http.json"])
-def test_the_last_step_gives_nobody_a_secure_result(tmp_path: Path, url: str, name: str) -> None:
-    """It streams nothing, and is not the result of the run because it was the last."""
-    make_project(tmp_path, CONFIG.replace("[allow]", "[allow]\nprivate_network = true") + CANNED)
-    actions = definition(url)["definition"]["actions"]["Turn"]["actions"]
-    (tmp_path / "native.yaml").write_text(NATIVE)
-    (tmp_path / "ai.json").write_text(json.dumps(AI))
-    (tmp_path / "http.json").write_text(json.dumps({"definition": {"actions": actions}}))
-    with connected(tmp_path) as client:
-        found, done, told = ended(client, name)
-
-    assert (found["status"], len(done)) == ("succeeded", 1)
-    assert [text for text in told if SECRET in text] == []
-
-
 def test_a_key_with_quotes_is_told_by_no_answer(tmp_path: Path) -> None:
     key = 'quo"ted\\key-9\\'
     config = CONFIG + f"\n[providers.keyed]\nkind = \"openai\"\napi_key = '{key}'\n"

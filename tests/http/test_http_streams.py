@@ -11,13 +11,12 @@ import pytest
 from served import Client, running
 
 from waiting import PATIENCE_S, wait_until
-from whorl.interfaces.http import event_stream, journal
+from whorl.interfaces.http import event_stream
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal.journal import Entry, NewRun, RunId
-from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.journal.journal import Entry, RunId
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from served import Spawn
@@ -31,39 +30,6 @@ def until_end(events: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
         if event.get("event") == "end":
             return found
     raise AssertionError("the stream ended before the run")
-
-
-def entries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [event["data"] for event in events if "id" in event]
-
-
-@pytest.mark.slow
-def test_a_stream_replays_all_that_the_reader_does_not_know_and_tells_the_end(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = client.finish()["id"]
-    encoded: list[int] = []
-    original = journal.journal_event
-
-    def counted(run: RunId, entry: Any) -> Any:
-        encoded.append(entry.seq)
-        return original(run, entry)
-
-    monkeypatch.setattr(journal, "journal_event", counted)
-    with ExitStack() as stack:
-        opened = [stack.enter_context(client.stream(f"/runs/{run}/events")) for _ in range(3)]
-        found, second, third = [until_end(events) for events in opened]
-    # Each entry is encoded once for all who watch.
-    assert encoded == list(range(1, 25))
-    assert found == second == third
-    assert entries(found) == client.get(f"/runs/{run}/events")["events"]
-    assert [int(event["id"]) for event in found if "id" in event] == list(range(1, 25))
-    assert found[-1]["data"] == {"status": "succeeded", "last_seq": 24}
-
-    for query, headers in (("", {"Last-Event-ID": "20"}), ("?after=20", {})):
-        with client.stream(f"/runs/{run}/events{query}", **headers) as events:
-            rest = until_end(events)
-        assert [entry["seq"] for entry in entries(rest)] == [21, 22, 23, 24]
 
 
 def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None:

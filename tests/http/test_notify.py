@@ -115,13 +115,3 @@ def test_mistakes_of_the_section_are_told(tmp_path: Path, written: str, words: s
 
     with pytest.raises(UsageError, match=words):
         find_project(TRUSTED, folder=tmp_path).settings()
-
-
-@pytest.mark.slow
-def test_occasions_can_be_chosen(project: Path, hook: Listening) -> None:
-    with (project / "whorl.toml").open("a") as file:
-        file.write('on = ["failed"]\n')
-    with connected(project) as client:
-        client.finish()
-        client.finish("failing.yaml")
-        wait_until(lambda: hook.events() == ["failed"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -12,13 +11,7 @@ import pytest
 from served import Client, connected, serving_process
 
 from waiting import PATIENCE_S, wait_until
-from whorl.errors import UsageError
-from whorl.interpreter.events import Event
-from whorl.ir import Block, Trigger, Workflow
-from whorl.providers.settings.sections import settings_from
-from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.files.preflight import limit_of
 
 if TYPE_CHECKING:
     from served import Spawn
@@ -155,63 +148,3 @@ def test_of_a_list_no_more_run_at_once_than_a_server_takes_up(tmp_path: Path) ->
         assert store.queue_length("Import") == 0
         # The last one has taken a place that another one has left.
         assert store.is_queued(runs[-1]) is False
-
-
-async def _made(store: SqliteStore, *names: str) -> list[str]:
-    runs = []
-    for number, name in enumerate(names):
-        run = RunId(f"r{number}-{name}")
-        made = NewRun(run, {}, "h", name, "native", at_once=2, origin="server")
-        await store.create(made, Event("run.started", "", 1.0, {}))
-        runs.append(run)
-    return runs
-
-
-def test_places_are_taken_in_order_and_given_back(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with SqliteStore(tmp_path / "s.db") as store:
-            *runs, other = await _made(store, "a", "a", "a", "a", "b")
-            assert store.next_in_queue(10) == [runs[0], other]
-            assert not await store.admit(runs[1])
-            assert await store.admit(runs[0])
-            assert await store.admit(runs[1])
-            assert not await store.admit(runs[2])
-            assert store.next_in_queue(10) == [other]
-            assert store.queue_length("a") == 2
-            assert store.stranded(10) == []
-            owner = await store.claim(runs[0])
-            await store.append(runs[0], owner, [Event("run.waiting", "", 2.0, {})])
-            # It waits for a person, and its place is free.
-            assert store.next_in_queue(10) == [runs[2], other]
-            await store.hold(runs[1], "its task is not known")
-            assert await store.admit(runs[2])
-            assert await store.admit(runs[3])
-            assert [store.run(run).position for run in runs] == [None] * 4
-
-    asyncio.run(check())
-
-
-def test_deleting_a_run_that_waits_makes_room(tmp_path: Path) -> None:
-    async def check() -> None:
-        async with SqliteStore(tmp_path / "s.db") as store:
-            first, second = await _made(store, "a", "a")
-            owner = await store.claim(first)
-            await store.append(first, owner, [Event("run.finished", "", 2.0, {"status": "failed"})])
-            await store.release(first, owner)
-            await store.prune(-10.0)
-            assert store.run(second).position == 1
-            assert store.next_in_queue(1) == [second]
-
-    asyncio.run(check())
-
-
-def test_the_operator_and_the_file_say_how_many(tmp_path: Path) -> None:
-    settings = settings_from({"queue": {"a": 2, "*": 9}}, {})
-
-    def limit(name: str, own: int | None = None) -> int | None:
-        trigger = Trigger(name="t", concurrency=own) if own else None
-        return limit_of(Workflow(name=name, body=Block(()), trigger=trigger), settings)
-
-    assert [limit("a"), limit("b"), limit("a", 1), limit("b", 20)] == [2, 9, 1, 9]
-    with pytest.raises(UsageError, match="queue"):
-        settings_from({"queue": {"a": 0}}, {})
