@@ -103,6 +103,29 @@ def test_a_run_of_another_process_is_live(client: Client, spawn: Spawn) -> None:
     assert told["driver"] == "nobody"
 
 
+def test_text_of_another_process_is_told_as_it_comes(
+    client: Client, project: Path, spawn: Spawn
+) -> None:
+    """The step ends once its text has been seen."""
+    script = "until [ -e seen ]; do echo one; sleep 0.05; done; echo two"
+    text = f'whorl: 1\nname: patient\nsteps:\n  speak: {{run: "{script}"}}\n'
+    (project / "patient.yaml").write_text(text)
+    process = spawn("run", "patient.yaml")
+    try:
+        wait_until(lambda: bool(client.get("/runs")["runs"]))
+        run = client.get("/runs")["runs"][0]["id"]
+        with client.stream(f"/runs/{run}/events") as events:
+            first = next(event["data"] for event in events if event.get("event") == "delta")
+            (project / "seen").touch()
+            found = until_end(events)
+    finally:
+        process.communicate(timeout=PATIENCE_S)
+
+    others = [event["data"] for event in found if event.get("event") == "delta"]
+    assert (first["address"], first["whole"], first["text"].split()[0]) == ("speak", True, "one")
+    assert not any(delta["whole"] for delta in others)
+
+
 def test_changes_of_any_process_reach_the_list(client: Client, spawn: Spawn) -> None:
     with client.stream("/changes") as events:
         process = spawn("run", "gated.yaml")
@@ -183,83 +206,34 @@ def test_streams_end_when_the_server_does(project: Path) -> None:
 RUN = RunId("r")
 
 
-class CountingStore(SqliteStore):
-    """Counts how often entries are read."""
-
-    reads = 0
-
-    def read(self, *given: Any, **named: Any) -> Any:
-        self.reads += 1
-        return super().read(*given, **named)
-
-    async def write(self, count: int) -> None:
-        """Adds entries to the run."""
-        owner = await self.claim(RUN)
-        note = Event("warning", "", 1.0, {"code": "R100", "message": "x"})
-        await self.append(RUN, owner, [note] * count)
-        await self.release(RUN, owner)
+def texts(deltas: dict[str, event_stream.Delta]) -> dict[str, tuple[str, bool]]:
+    return {address: (delta.text, delta.is_whole) for address, delta in deltas.items()}
 
 
-def with_tail(
-    path: Path, work: Callable[[CountingStore, journal.RunTail], Awaitable[None]]
-) -> None:
-    async def run() -> None:
-        async with CountingStore(path / "whorl.db") as store:
-            made = NewRun(RUN, {}, "", "name", "native")
-            await store.create(made, Event("run.started", "", 0.0, {"input": {}}))
-            await work(store, journal.RunTail(store, RUN))
+def test_each_listener_is_told_streamed_text_once() -> None:
+    async def work() -> None:
+        watcher = event_stream.StreamWatcher()
+        watcher.text(RUN, "a", "early ")
+        with watcher.listening(RUN) as first:
+            assert texts(first.take()) == {"a": ("early ", True)}
+            watcher.text(RUN, "a", "one ")
+            with watcher.listening(RUN) as second:
+                watcher.text(RUN, "a", "two ")
+                watcher.text(RUN, "b", "three")
+                told = texts(first.take())
+                assert told == {"a": ("one two ", False), "b": ("three", False)}
+                told = texts(second.take())
+                assert told == {"a": ("early one two ", True), "b": ("three", False)}
+                assert first.take() == second.take() == {}
+            watcher.text(RUN, "a", "four")
+            watcher.entries(RUN, [Entry(1, Event("task.finished", "b", 1.0, {}))])
+            with ExitStack() as stack:
+                many = [stack.enter_context(watcher.listening(RUN)) for _ in range(5)]
+                assert texts(many[0].take()) == {"a": ("early one two four", True)}
+                # Where many watch, nobody is sent text of a call whose whole answer is sent.
+                watcher.text(RUN, "a", "five")
+                watcher.text(RUN, "c", "six")
+                watcher.entries(RUN, [Entry(2, Event("task.finished", "a", 1.0, {}))])
+                assert texts(many[0].take()) == {"c": ("six", False)}
 
-    asyncio.run(run())
-
-
-def seqs(found: journal.Batch) -> list[int]:
-    return [int(line[4:]) for line in found.text.splitlines() if line.startswith("id: ")]
-
-
-def test_what_is_written_during_a_read_is_not_missed(tmp_path: Path) -> None:
-    async def work(store: CountingStore, tail: journal.RunTail) -> None:
-        early = asyncio.create_task(tail.read(0))
-        await asyncio.sleep(0)
-        await store.write(1)
-        tail.is_stale = True
-        # It began before that was written, and whoever comes now asks again.
-        assert seqs(await tail.read(0)) == [1]
-        assert seqs(await tail.read(1)) == [2]
-        await early
-
-    with_tail(tmp_path, work)
-
-
-def test_who_is_far_behind_gets_all_in_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal, "PAGE", 4)
-
-    async def work(store: CountingStore, tail: journal.RunTail) -> None:
-        await store.write(9)
-        parts = []
-        for after in (0, 4, 8, 0):
-            found = await tail.read(after)
-            parts.append((seqs(found), found.is_all))
-        everything = list(range(1, 11))
-        assert parts == [
-            (everything[:4], False),
-            (everything[4:8], False),
-            (everything[8:], True),
-            (everything[:4], False),
-        ]
-        assert store.reads == 3
-
-    with_tail(tmp_path, work)
-
-
-def test_text_of_running_tasks_is_kept_for_all_listeners() -> None:
-    watcher = event_stream.StreamWatcher()
-    watcher.text(RUN, "a", "early ")
-    watcher.text(RUN, "a", "one")
-    watcher.text(RUN, "b", "x" * 100_000)
-    assert watcher.streamed(RUN) == {"a": ("early one", 9), "b": ("x" * 64_000, 100_000)}
-    watcher.entries(RUN, [Entry(1, Event("task.finished", "b", 1.0, {}))])
-    assert watcher.streamed(RUN) == {"a": ("early one", 9)}
-    watcher.entries(RUN, [Entry(2, Event("run.finished", "", 1.0, {}))])
-    assert watcher.streamed(RUN) == {}
+    asyncio.run(work())

@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import Diagnostic, Span, did_you_mean
-from whorl.ir.checks.scopes import Shape, Subject, Use, lacks, part_of, suggest, uses_in
+from whorl.ir.checks.scopes import (
+    COMPARED_MAX,
+    Shape,
+    Subject,
+    Use,
+    lacks,
+    part_of,
+    suggest,
+    uses_in,
+)
 from whorl.ir.nodes import Task
 from whorl.ir.values import Constant, Expression, Items, When
 from whorl.language import LanguageError, free_names, path_in
@@ -114,11 +124,21 @@ def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
         message = f"unknown name {shown!r}"
         names = [*use.view.names(), *(subject.facts if use.view.is_in_loop() else ())]
         advice = "write none" if name.name in _NOTHING else _dashed(use, name)
-        advice = advice or did_you_mean(name.name, names)
+        advice = advice or _inside(use, name.name) or did_you_mean(name.name, names)
         advice = advice or suggest(name.name, use.view.names())
     span = _span(subject, use, name.offset, len(name.name))
     advice = advice or f"declare it: inputs: {{{shown}: string}}"
     return Diagnostic("W005", message, span, "unknown name", advice)
+
+
+def _inside(use: Use, name: str) -> str:
+    """Returns advice on a name that is a field of a result, such as `idea` of `naming.idea`."""
+    for holder in islice(use.view.names(), COMPARED_MAX):
+        shape = use.view.find(holder)[1]
+        if shape is not None and shape.kind == "object" and name in shape.fields:
+            path = holder if holder.isidentifier() else f"{RESULTS}[{holder!r}]"
+            return f"write {path}.{name}"
+    return ""
 
 
 def _dashed(use: Use, name: NameUse) -> str:
