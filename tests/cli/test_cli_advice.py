@@ -44,14 +44,14 @@ def paste(path: Path, words: str) -> None:
         (
             "write",
             '[allow]\nfiles = {read = ["docs/**"], write = ["x/**"]}\n',
-            {"files": {"read": ["docs/**"], "write": ["x/**", "out/**"]}},
+            {"files": {"read": ["docs/**"], "write": ["x/**", "out/a.txt"]}},
         ),
         (
             "read",
             '[allow]\nfiles = {read = ["b"], write = ["x/**"]}\n',
-            {"files": {"read": ["b", "docs/**"], "write": ["x/**"]}},
+            {"files": {"read": ["b", "docs/a.txt"], "write": ["x/**"]}},
         ),
-        ("hidden", "", {"files": {"read": ["**", ".docs/**"]}}),
+        ("hidden", "", {"files": {"read": ["**", ".docs/a.txt"]}}),
         ("call", "[allow]\ncommands = true\n", {"commands": True, "private_network": ["IT"]}),
         ("call", '[allow]\nprivate_network = ["db:1"]\n', {"private_network": ["db:1", "IT"]}),
         ("call", '[allow]\nhosts = ["a"]\n', {"hosts": ["a", "127.0.0.1"]}),

@@ -256,7 +256,7 @@ def test_secrets_of_called_workflows_are_not_written(whorl: Whorl, project: Path
     done = whorl("file", "convert", "outer.yaml")
 
     assert "GuLQ" not in f"{done}"
-    assert "secret input 'key' of the workflow 'inner.yaml' is not written" in done.err
+    assert "values of secret inputs are not written: inner.yaml: key" in done.err
 
 
 def test_an_unreadable_result_is_our_fault(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -320,7 +320,7 @@ def test_a_run_is_replayed_and_what_differs_is_shown(place: Path, whorl: Whorl) 
     # A call that was never recorded is a loud miss.
     added = '        extra: {ask: "Shorten: {{ write }}"}\n        review:'
     file.write_text(text.replace("        review:", added))
-    whorl("test polish.yaml").ends(1).prints("! polish[1]/extra was never recorded")
+    whorl("test polish.yaml").ends(1).prints("! polish[1]/extra has no recorded reply")
 
     (place / "other.yaml").write_text("whorl: 1\nsteps: {a: {value: 1}}\n")
     whorl("test other.yaml").ends(2, "nothing to replay")

@@ -59,7 +59,7 @@ diff 1 2 --at pome | error[W902] | has no loop 'pome'
 diff 1 2 --step wirte | did you mean 'write'?
 continue last | --iterations N
 continue last -n 1 --at pome | error[W902] | has no loop 'pome'
-accept last --iteration 9 | error[W902] | has no iteration 9 | it has 1, 2, 3
+accept last --iteration 9 | error[W902] | has no iteration 9 with a result
 fork last --at pome[1] | error[W902] | known: polish
 fork last --at polish[9] | error[W902] | say which iteration of 'polish' to redo
 fork last --at polish[2] --set hnt=x | did you mean 'hint'?

@@ -150,7 +150,7 @@ def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None
     whorl("runs pause last").prints("is paused already")
     whorl("resume last").ends(4)
     assert whorl("runs cancel last --reason wrong --json").json["status"] == "cancelled"
-    whorl("runs cancel last").prints("was cancelled already")
+    whorl("runs cancel last").says("was cancelled already")
     whorl("runs approve last").ends(2)
     whorl("resume last").ends(5, "`whorl run FILE` starts a new one")
 

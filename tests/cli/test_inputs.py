@@ -94,7 +94,7 @@ def test_files_are_given_by_their_names_patterns_or_folders(echo: Whorl, project
     both = _got(echo, "x -i docs=@docs/c.md -i 'docs=@docs/**/d.txt'")
     assert both[3] == ["docs/c.md", "docs/deep/d.txt"]
 
-    echo("run echo.yaml x -i 'docs=@docs/*.pdf'").ends(2, "'docs/*.pdf' means 0 files")
+    echo("run echo.yaml x -i 'docs=@docs/*.pdf'").ends(2, "'docs/*.pdf' matches 0 files")
     for number in range(501):
         (project / "docs" / "deep" / f"{number}.txt").touch()
     echo("run echo.yaml x -i docs=@docs/deep").ends(2, "502 files", "name 1 to 500")

@@ -123,4 +123,4 @@ def test_it_says_what_another_system_would_refuse(packages: Path, tmp_path: Path
 
     assert (merry.returncode, merry.stdout) == (0, "merry.yaml: nothing that tavern would refuse\n")
     assert (sad.returncode, "it is too sad" in sad.stderr) == (2, True)
-    assert (elsewhere.returncode, "'opera' takes no file" in elsewhere.stderr) == (2, True)
+    assert (elsewhere.returncode, "no rules of 'opera'" in elsewhere.stderr) == (2, True)

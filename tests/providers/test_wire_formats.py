@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -234,22 +232,3 @@ def test_unusual_texts(body: bytes, kind: str, value: str, texts: list[str]) -> 
 WHY = "give your reason in one sentence"
 INPUTS: dict[str, Any] = {"question": "It is done", "text": "Two is open.", "model": "one/m"}
 REQUEST = Request("r", "l[1]/:judge", "judge", INPUTS, key="k")
-
-
-@every_format
-def test_reasons_can_be_switched_off_by_the_file_and_by_the_operator(form: Format) -> None:
-    off: dict[str, Any] = {"defaults": {"judge_reasons": False}}
-    wants = {"reason": True}
-    said = answering(form.plain("NO, it is open"))
-
-    by_file, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | {"reason": False}))
-    assert WHY not in json.dumps(server.seen[0].json)
-    assert by_file.value == {"verdict": "not_met", "answer": "NO, it is open"}
-
-    by_operator, server, _ = perform(form, said, REQUEST, extra=off)
-    assert WHY not in json.dumps(server.seen[0].json)
-    assert by_operator.value == by_file.value
-
-    asked, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | wants), extra=off)
-    assert WHY in json.dumps(server.seen[0].json)
-    assert asked.value["reason"] == "it is open"  # type: ignore[index,call-overload]

@@ -145,25 +145,6 @@ AT_A_TIME = ALONE.replace("at_once: 6", "at_once: 1") + "explore: {polish: 4}\n"
 ALL = ("experiment", "what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
 
 
-def test_trials_ended_while_exploring_are_counted(billed: Billed) -> None:
-    billed.tokens = 1_000
-    served(billed, AT_A_TIME, cases=2)
-    Path("guess.yaml").write_text(TWO)
-    ran("--budget", "0.45")
-    billed.tokens = 3_000
-    # Two answers of the second trial fit, and the third is cut.
-    code, _ = ran("--budget", "1.3")
-
-    told = whorl(*ALL)
-    more, _ = ran("--budget", "30")
-    whole = whorl(*ALL)
-
-    assert (code, more) == (5, 0)
-    assert "1 of 2 trials are in these numbers: 1 has not ended" in told.stdout
-    assert "failed in the loop" not in told.stdout
-    assert "are in these numbers" not in whole.stdout
-
-
 # Each call reserves a hundred tokens, and takes a few.
 TERSE = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replace(
     "returns:", "max_tokens: 100, returns:"

@@ -10,8 +10,8 @@ RULE = "at_most: 4, return: best"
 UNKNOWN = [
     (RULE, 'until: "reveiw.score > 0.7"', "unknown name 'reveiw'", "'review'"),
     (RULE, "until: [{score: {from: '{{ review.scor }}'}}]", "'review' has no 'scor'", "'score'"),
-    ("at_once: 6", 'inputs: {n: "{{ case.m }}"}', "'case' has no 'm'", "there is n"),
-    (GRADE, 'grade: "outputs.text == case.m"\n', "'case' has no 'm'", "there is n"),
+    ("at_once: 6", 'inputs: {n: "{{ case.m }}"}', "'case' has no 'm'", "known: n"),
+    (GRADE, 'grade: "outputs.text == case.m"\n', "'case' has no 'm'", "known: n"),
 ]
 IGNORING = 'grade: {equals: a, of: "{{ outputs.text }}", ignore: [csae]}\n'
 WRONG = [

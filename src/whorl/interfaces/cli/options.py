@@ -471,12 +471,15 @@ def _read_json(text: str, place: str, source: str = "") -> Json:
     """Parses JSON; if a `source` is named, an error names the place in it but not the value."""
     from whorl.source import VALUE_LIMITS, plain
     from whorl.source.json import read_json
+    from whorl.source.report import LIMIT
 
     try:
         return plain(read_json(text, place, limits=VALUE_LIMITS).root)
     except InvalidWorkflow as fault:
         first, at = fault.diagnostics[0], fault.diagnostics[0].span
         where = f"line {at.line}, column {at.column} of {source}" if at else source
+        if first.code == LIMIT and "'" not in first.message:  # it quotes nothing of the value
+            raise UsageError(f"{place}: {first.message.replace('the file', 'it', 1)}") from None
         message = f"{place} is not JSON: {f'see {where}' if source else first.message}"
         # Nor does a traceback show what is in a file.
         raise UsageError(message, help=QUOTED) from (None if source else fault)

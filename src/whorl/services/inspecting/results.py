@@ -6,6 +6,7 @@ They are never shown.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from whorl.errors import UsageError
@@ -315,6 +316,7 @@ def limit_now(machine: Machine, row: LoopRow) -> int | None:
 
 # The result of a run as a document: its outputs, loops, usage, warnings and error.
 
+_WARNING: Final = frozenset({"warning"})
 _OF_WARNINGS: Final = frozenset({"warning", "loop.continued", "run.accepted"})
 _WARNINGS_MAX: Final = 1_000
 _AT_LIMIT: Final = "R102"
@@ -331,6 +333,10 @@ def document(
 ) -> dict[str, Json]:
     """Returns the result document; `final` is the last `run.finished`. Finds unknown warnings."""
     body: dict[str, Any] = final.body if final is not None else {}
+    if warnings is None:
+        events = (entry.event for entry in journal.read(RunId(run), kinds=_WARNING))
+        warned = (event.body | {"path": event.address} for event in events)
+        warnings = list(islice(warned, _WARNINGS_MAX))
     return {
         "run": run,
         "status": status,
@@ -338,7 +344,7 @@ def document(
         "outputs": body.get("outputs") or {},
         "loops": [loop_document(row) for row in journal.loops(RunId(run))],
         "usage": usage_document(body.get("usage")),
-        "warnings": warnings_of(journal, RunId(run)) if warnings is None else warnings,
+        "warnings": warnings,
         "error": body.get("error"),
     }
 

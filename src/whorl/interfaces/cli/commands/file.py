@@ -362,8 +362,10 @@ def convert(project: Project, *, file: str, workflow: str) -> None:
     reading = project.read(file, workflow)
     text, secrets = writing.convert(reading.workflow, reading.sources, file)
     _print_document(text)
-    for name in secrets:
-        say(f"warning: the value of the secret input {safe(name)} is not written; give it to runs")
+    if secrets:
+        say(f"warning: values of secret inputs are not written: {safe(', '.join(secrets))}")
+    if own := [f"-i {safe(name)}=@FILE" for name in secrets if ": " not in name]:
+        say(f"give them to each run: {' '.join(own)}")
 
 
 def _print_document(text: str) -> None:
