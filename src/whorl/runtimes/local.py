@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from dataclasses import KW_ONLY  # noqa: TC003 - the dataclass looks it up
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -23,7 +23,15 @@ from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass, end_loading
 from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer, Driver, end_of
 from whorl.runtimes.journal.folding import fold, folding
-from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, remembered
+from whorl.runtimes.journal.journal import (
+    DRIVING,
+    KEEPING,
+    Entry,
+    Message,
+    NewRun,
+    RunId,
+    remembered,
+)
 from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealed_secrets import (
     opened,
@@ -130,6 +138,7 @@ class LocalRuntime:
             *(run, pinned, digest, *about),
             sources=shown_sources(start.sources, redaction),
             origin=self.origin,
+            is_owned=self.origin in DRIVING,
             labels=start.labels,
             at_once=start.at_once if self.origin in KEEPING else None,
         )
@@ -159,7 +168,7 @@ class LocalRuntime:
         now = self.clock()
         work = partial(new_run_of, self.store, source, fork, run=new_run_id(now), now=now)
         made, events = await asyncio.to_thread(work)
-        return await self.store.create(made, *events)
+        return await self.store.create(replace(made, is_owned=self.origin in DRIVING), *events)
 
     async def request(self, run: RunId, event: Event) -> bool:
         driver = self._drivers.get(run)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 RunId = NewType("RunId", str)
 # Runs of these origins are taken up by a server when the process that drove them is gone.
 KEEPING = frozenset({"server", "detached"})
+# Whose process drives the runs that it makes, each at once.
+DRIVING = frozenset({"terminal", "python"})
 SNAPSHOT_EVERY = 256
 
 
@@ -61,6 +63,8 @@ class NewRun:
     shared: int = 0
     # When it was made, where that was not now.
     created_at: float | None = None
+    # Whether this process is its owner from the first moment on, since it is about to drive it.
+    is_owned: bool = False
 
 
 def known_cost(cost_usd: float, unpriced: int) -> float | None:

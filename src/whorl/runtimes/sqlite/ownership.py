@@ -166,12 +166,18 @@ class Ownership:
     process: Identity
     pulse: Callable[[], ClockPair]
     runs: dict[str, int] = field(default_factory=dict)
+    # Those that were claimed as they were made, until a process drives them.
+    fresh: set[str] = field(default_factory=set)
     _row: int | None = None
     _beaten: float = 0.0
     _unsure: list[str] = field(default_factory=list)
     _registered: bool = False
 
     def claim(self, run: str) -> int:
+        if run in self.fresh:
+            self.fresh.discard(run)
+            if run in self.runs:
+                return self.runs[run]
         rows = fetch(self.connection, _OWNER, (run,))
         if not rows:
             raise refused(

@@ -473,6 +473,9 @@ class JournalTables:
         self.connection.execute(_SHARE_SNAPSHOTS, (number, run.parent, run.shared))
         if state is not None:
             self.snapshot(run.id, past.owner, len(past.rows), state)
+        if run.is_owned:
+            self.claim(run.id, keeps=False)
+            self.ownership.fresh.add(run.id)
         return run.id, True
 
     def claim(self, run: str, *, keeps: bool) -> int:
