@@ -147,12 +147,12 @@ def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None
 
     whorl("runs pause last").prints("is paused").says("next: whorl resume")
     whorl("why").prints("a person paused it")
-    whorl("runs pause last").prints("is paused already")
+    assert "is paused already" in str(whorl("runs pause last"))
     whorl("resume last").ends(4)
     assert whorl("runs cancel last --reason wrong --json").json["status"] == "cancelled"
-    whorl("runs cancel last").says("was cancelled already")
+    assert "was cancelled already" in str(whorl("runs cancel last"))
     whorl("runs approve last").ends(2)
-    whorl("resume last").ends(5, "`whorl run FILE` starts a new one")
+    whorl("resume last").ends(5)
 
 
 def test_a_person_sees_what_is_asked_and_said(whorl: Whorl, loop: Callable[[str], str]) -> None:
