@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,7 @@ from served import Client, running
 
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http import event_stream
-from whorl.interpreter.events import Event
-from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,29 +101,6 @@ def test_a_run_of_another_process_is_live(client: Client, spawn: Spawn) -> None:
     assert told["driver"] == "nobody"
 
 
-def test_text_of_another_process_is_told_as_it_comes(
-    client: Client, project: Path, spawn: Spawn
-) -> None:
-    """The step ends once its text has been seen."""
-    script = "until [ -e seen ]; do echo one; sleep 0.05; done; echo two"
-    text = f'whorl: 1\nname: patient\nsteps:\n  speak: {{run: "{script}"}}\n'
-    (project / "patient.yaml").write_text(text)
-    process = spawn("run", "patient.yaml")
-    try:
-        wait_until(lambda: bool(client.get("/runs")["runs"]))
-        run = client.get("/runs")["runs"][0]["id"]
-        with client.stream(f"/runs/{run}/events") as events:
-            first = next(event["data"] for event in events if event.get("event") == "delta")
-            (project / "seen").touch()
-            found = until_end(events)
-    finally:
-        process.communicate(timeout=PATIENCE_S)
-
-    others = [event["data"] for event in found if event.get("event") == "delta"]
-    assert (first["address"], first["whole"], first["text"].split()[0]) == ("speak", True, "one")
-    assert not any(delta["whole"] for delta in others)
-
-
 def test_changes_of_any_process_reach_the_list(client: Client, spawn: Spawn) -> None:
     with client.stream("/changes") as events:
         process = spawn("run", "gated.yaml")
@@ -208,32 +183,3 @@ RUN = RunId("r")
 
 def texts(deltas: dict[str, event_stream.Delta]) -> dict[str, tuple[str, bool]]:
     return {address: (delta.text, delta.is_whole) for address, delta in deltas.items()}
-
-
-def test_each_listener_is_told_streamed_text_once() -> None:
-    async def work() -> None:
-        watcher = event_stream.StreamWatcher()
-        watcher.text(RUN, "a", "early ")
-        with watcher.listening(RUN) as first:
-            assert texts(first.take()) == {"a": ("early ", True)}
-            watcher.text(RUN, "a", "one ")
-            with watcher.listening(RUN) as second:
-                watcher.text(RUN, "a", "two ")
-                watcher.text(RUN, "b", "three")
-                told = texts(first.take())
-                assert told == {"a": ("one two ", False), "b": ("three", False)}
-                told = texts(second.take())
-                assert told == {"a": ("early one two ", True), "b": ("three", False)}
-                assert first.take() == second.take() == {}
-            watcher.text(RUN, "a", "four")
-            watcher.entries(RUN, [Entry(1, Event("task.finished", "b", 1.0, {}))])
-            with ExitStack() as stack:
-                many = [stack.enter_context(watcher.listening(RUN)) for _ in range(5)]
-                assert texts(many[0].take()) == {"a": ("early one two four", True)}
-                # Where many watch, nobody is sent text of a call whose whole answer is sent.
-                watcher.text(RUN, "a", "five")
-                watcher.text(RUN, "c", "six")
-                watcher.entries(RUN, [Entry(2, Event("task.finished", "a", 1.0, {}))])
-                assert texts(many[0].take()) == {"c": ("six", False)}
-
-    asyncio.run(work())

@@ -15,6 +15,7 @@ import pytest
 from provider_server import (
     answering,
     ask,
+    completion,
     events,
     piece,
     providers_for,
@@ -49,11 +50,16 @@ PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
 ARGUMENTS = {"text": "grüße"}
 
 
-def wanting(form: Format, name: str) -> bytes:
-    """A streamed reply of the format that asks for a tool."""
+def wanting(form: Format, name: str, *, stream: bool = True) -> bytes:
+    """A reply of the format that asks for a tool."""
     given = json.dumps(ARGUMENTS)
-    match form.kind:
-        case "openai":
+    match form.kind, stream:
+        case "openai", False:
+            call = {"id": "call_1", "type": "function", "function": {"name": name}}
+            call["function"]["arguments"] = given  # type: ignore[index]
+            wanted = completion(None, message={"tool_calls": [call]}, finish_reason="tool_calls")
+            return json.dumps(wanted).encode()
+        case "openai", True:
             pieces = [
                 {"index": 0, "id": "call_1", "function": {"name": name, "arguments": ""}},
                 {"index": 0, "function": {"arguments": given[:7]}},
@@ -61,7 +67,11 @@ def wanting(form: Format, name: str) -> bytes:
             ]
             last = piece({"delta": {}, "finish_reason": "tool_calls"})
             return events(*(piece({"delta": {"tool_calls": [part]}}) for part in pieces), last)
-        case "anthropic":
+        case "anthropic", False:
+            block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": ARGUMENTS}
+            message = anthropic_message("", content=[block], stop_reason="tool_use")
+            return json.dumps(message).encode()
+        case "anthropic", True:
             start = anthropic_message("", content=[], stop_reason=None)
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
             texts = ("", given[:7], given[7:])
@@ -92,9 +102,9 @@ def functions() -> Tasks:
     return registered
 
 
-def settings_with_tools(form: Format, url: str) -> Settings:
+def settings_with_tools(form: Format, url: str, **provider: Any) -> Settings:
     table = {
-        "providers": {"one": {"kind": form.kind, "base_url": url, "model": "m"}},
+        "providers": {"one": {"kind": form.kind, "base_url": url, "model": "m", **provider}},
         "allow": {"commands": True},
         "mcp": {"t": {"command": PROGRAM, "tools": ["shout", "add"]}},
     }

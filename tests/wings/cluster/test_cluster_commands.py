@@ -59,7 +59,7 @@ COMMANDS = [
     ["run", "polish.yaml", "topic=ants", "--key", "order-1", "--json"],
     ["run", "polish.yaml", "topic=bees", "--json"],
     # Tests before this one may have left runs of others on the server.
-    ["ls", "--workflow", "commanded", "--columns", "status,loop,score,cost,exit"],
+    ["ls", "--workflow", "commanded", "--json"],
     ["show", "last"],
     ["show", "last/polish[2]/both/write"],
     ["show", "last", "--json"],
@@ -71,7 +71,7 @@ COMMANDS = [
     ["why", "last"],
     ["fork", "last", "--at", "polish[2]", "--set", "topic=wasps", "--json"],
     ["show", "last/polish[2]/both/write"],
-    ["ls", "--workflow", "commanded", "--columns", "status,loop,score,cost,exit"],
+    ["ls", "--workflow", "commanded", "--json"],
 ]
 # What is different each time: ids, and what the clock tells.
 _VARIES = [
