@@ -5,7 +5,6 @@ What a person is asked, and what they answered, is shown; a file that has change
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -50,19 +49,6 @@ def advised(words: str, verb: str) -> list[str]:
     commands += re.findall(r"next: (whorl .*)", words)
     found = [shlex.split(command, comments=True)[1:] for command in commands]
     return next(command for command in found if command[0] == verb)
-
-
-def of_several(uri: str) -> str:
-    """A file of two workflows with a loop each; the second one calls somebody."""
-    call = {"type": "Http", "inputs": {"method": "GET", "uri": uri}}
-    until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
-    resources = []
-    say = {"type": "Compose", "inputs": "x"}
-    for name, inner in (("first", {"Say": say}), ("the second", {"Call": call})):
-        definition = {"actions": {"Again": until | {"actions": inner}}}
-        kind = "Microsoft.Logic/workflows"
-        resources.append({"type": kind, "name": name, "properties": {"definition": definition}})
-    return json.dumps({"$schema": "deploymentTemplate.json#", "resources": resources})
 
 
 def test_fork_keeps_the_iterations_before_and_the_old_run(whorl: Whorl) -> None:

@@ -48,17 +48,6 @@ model = "m"
 [agents.own]
 program = "true"
 """
-DOUBTED = {
-    "{agent: claud, prompt: hi}": "warning[P113]: step 'a' uses the agent 'claud', which is "
-    "not known; add [agents.claud] to whorl.toml; did you mean 'claude'?",
-    "{read: /etc/passwd}": "warning[P113]: step 'a' cannot read its file: file "
-    "'/etc/passwd' is absolute; write it relative to the project's folder",
-    "{read: notes/x.md}": "file 'notes/x.md' does not exist",
-    "{read: ../x.md}": "file '../x.md' is outside of the project",
-    "{read: .env}": "warning[P125]: step 'a' cannot read its file: file '.env' may not",
-    "{ask: hi, files: [ok.md, /etc/passwd]}": "file '/etc/passwd' is absolute",
-    "{ask: hi, images: ~/x.png}": "file '~/x.png' begins with '~'",
-}
 RIGHT = (
     "{agent: own, prompt: hi}",
     "{agent: '{{ x }}', prompt: hi}",

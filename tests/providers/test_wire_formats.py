@@ -229,6 +229,5 @@ def test_unusual_texts(body: bytes, kind: str, value: str, texts: list[str]) -> 
     assert (reply.value, said) == (value, texts)
 
 
-WHY = "give your reason in one sentence"
 INPUTS: dict[str, Any] = {"question": "It is done", "text": "Two is open.", "model": "one/m"}
 REQUEST = Request("r", "l[1]/:judge", "judge", INPUTS, key="k")

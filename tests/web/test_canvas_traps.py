@@ -10,8 +10,6 @@ import pytest
 from editing import FILES, TWO_LEVELS, drag, middle, opened, said, saved, settle, step, title
 from playwright.sync_api import expect
 
-from waiting import wait_until
-
 if TYPE_CHECKING:
     from browsed import Site
     from playwright.sync_api import Page, Route
@@ -184,38 +182,6 @@ def test_on_a_canvas_the_other_nodes_stay_and_tidying_is_one_step_back(
     expect(said(page)).to_contain_text("undo")
 
     assert saved(site, page, "row.json") == moved
-
-
-def is_chosen(page: Page, path: str) -> bool:
-    """Clicks on a step; tells whether it stays selected."""
-    title(page, path).click()
-    settle(page)
-    return step(page, path).get_attribute("aria-selected") == "true"
-
-
-@pytest.mark.slow
-def test_steps_are_copied_across_rims_in_both_directions(site: Site, page: Page) -> None:
-    opened(site, page, "levels.yaml")
-    title(page, "outer/inner/deep").click()
-    page.keyboard.press("Control+c")
-    expect(said(page)).to_contain_text("deep copied")
-    title(page, "first").click()
-    page.keyboard.press("Control+v")
-    expect(step(page, "deep")).to_be_visible()
-    # What was pasted is selected when its answer has come, perhaps after a first click.
-    wait_until(lambda: is_chosen(page, "last"))
-    page.keyboard.press("Control+c")
-    expect(said(page)).to_contain_text("last copied")
-    title(page, "outer/inner/deep").click()
-    page.keyboard.press("Control+v")
-    expect(step(page, "outer/inner/last")).to_be_visible()
-    text = saved(site, page, "levels.yaml")
-
-    copied = '  # deep inside\n  deep: {ask: "Draft three"}\n'
-    inside = '              last: {ask: "Report"}\n'
-    here = '              deep: {ask: "Draft three"}\n'
-    first = '  first: {ask: "Draft one"}\n'
-    assert text == TWO_LEVELS.replace(first, first + copied).replace(here, here + inside)
 
 
 def test_two_quick_drags_are_two_operations_in_their_order(site: Site, page: Page) -> None:

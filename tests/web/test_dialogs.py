@@ -118,36 +118,6 @@ def test_a_fork_redoes_an_iteration_with_other_values(site: Site, page: Page, ru
 
 
 @pytest.mark.slow
-def test_a_fork_has_another_model_and_another_prompt(site: Site, page: Page, run: str) -> None:
-    site.open(page, f"/runs/{run}")
-    dialog = opened(page, "Fork…")
-    dialog.get_by_text("Models and prompts").click()
-    expect(dialog.get_by_label("Prompt of refine/review")).to_have_value("Review {{ code }}")
-    expect(dialog.get_by_label("Prompt of plan")).to_have_count(0)
-    dialog.get_by_label("Model of refine/code").fill("scripted-2")
-    dialog.get_by_label("Prompt of refine/review").fill("Review this: {{ code }}")
-    expect(dialog.locator(".same-command code")).to_contain_text(
-        "--model refine/code=scripted-2 --prompt 'refine/review=Review this: {{ code }}'"
-    )
-    dialog.get_by_role("button", name="Fork", exact=True).click()
-    page.wait_for_url(lambda url: "/runs/" in url and run not in url)
-    fork = page.url.rpartition("/")[2].partition("?")[0]
-    site.wait(fork)
-    number = site.get(f"/runs/{fork}")["iteration"]
-    review = site.get(f"/runs/{fork}/step", at=f"refine[{number}]/review")["record"]
-    bodies = [event["body"] for event in site.get(f"/runs/{fork}/events")["events"]]
-
-    assert any(str(body.get("model")).endswith("scripted-2") for body in bodies)
-    assert review["inputs"]["prompt"].startswith("Review this: def parse")
-
-    # Inputs that had defaults are offered, too.
-    site.open(page, f"/runs/{site.example('many.yaml')}")
-    opened(page, "Fork…")
-    dialog.get_by_text("Inputs of the run").click()
-    expect(dialog.get_by_label("count")).to_have_value("1000")
-
-
-@pytest.mark.slow
 def test_the_shown_commands_do_the_same(site: Site, page: Page, run: str) -> None:
     opened(page, "Continue").get_by_label("More budget").fill("0.25")
     continued = site.cli_shell(page.locator("dialog .same-command code").inner_text())
@@ -164,27 +134,3 @@ def test_the_shown_commands_do_the_same(site: Site, page: Page, run: str) -> Non
     assert (found["iteration"], found["budget_usd"]) == (7, 2.25)
     assert found["result"]["loops"][0]["returned_iteration"] == 2
     assert len(found["forks"]) == 1
-
-
-@pytest.mark.slow
-def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> None:
-    run = site.ran("gated.yaml")
-    site.open(page, f"/runs/{run}")
-    banner = page.locator(".banner").filter(has_text="Waits for a person")
-    expect(banner).to_contain_text("Publish it?")
-    page.locator('[data-path="check"][data-status="waiting"]').wait_for()
-    banner.get_by_role("link", name="Look and decide").click()
-    page.wait_for_url(f"**/runs/{run}/approvals?at=check")
-    page.go_back()
-    banner.wait_for()
-    page.keyboard.press("a")
-    dialog = page.get_by_role("dialog", name="Publish it?")
-    expect(dialog.get_by_label("Feedback")).to_be_focused()
-    expect(dialog).to_contain_text("A first draft.")
-    page.keyboard.type("go on")
-    expect(dialog).to_contain_text(f"whorl runs approve {run} --feedback 'go on'")
-    picture(page, "dialog-approve")
-    dialog.get_by_role("button", name="Approve", exact=True).click()
-    dialog.wait_for(state="detached")
-
-    assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": True, "words": "go on"}

@@ -89,36 +89,6 @@ def test_experiments_are_listed_and_cases_lead_to_their_runs(site: Site, page: P
 
 
 @pytest.mark.slow
-def test_rules_are_asked_for_without_a_call(site: Site, page: Page) -> None:
-    before = len(site.get("/runs")["runs"])
-    site.open(page, "/experiments/describe?tab=what-if")
-
-    page.get_by_role("img", name="grade against cost of").wait_for()
-    rules = page.get_by_role("region", name="rules on the frontier")
-    rules.get_by_role("row").filter(has_text="◆ yours").filter(has_text="at_most 3").wait_for()
-    rules.get_by_role("row").filter(has_text="★").wait_for()
-    page.get_by_text("iterating helps").wait_for()
-    assert page.locator(".score-curve .band").count() == 2
-    page.get_by_label("at most").fill("2")
-    page.get_by_label("return").select_option("best")
-    answer = page.get_by_role("status").filter(has_text="score 0.8, at_most 2, best")
-    answer.wait_for()
-    page.locator(".rule-asked").wait_for()
-    told = site.post("/experiments/describe/what-if", _rule())["document"]["rules"][0]
-    assert f"grade {told['grade']:.2f}" in answer.inner_text()
-    assert len(site.get("/runs")["runs"]) == before
-    cases = page.get_by_role("region", name="iterations by case").get_by_role("row")
-    assert cases.count() == 17
-    rules.get_by_role("row").filter(has_text="★").get_by_role("button").click()
-    chosen = page.get_by_role("status").filter(has_text="best")
-    chosen.filter(has_text="grade 0.97").wait_for()
-    page.get_by_role("heading", name="Cost against grade").scroll_into_view_if_needed()
-    picture(page, "experiment-what-if")
-    page.get_by_role("button", name="without score").click()
-    page.get_by_role("status").filter(has_not_text="score").wait_for()
-
-
-@pytest.mark.slow
 def test_a_run_is_asked_what_another_rule_would_have_done(site: Site, page: Page) -> None:
     trials = site.get("/experiments/describe/cases")["cases"][0]["cells"]["patient"]["trials"]
     site.open(page, f"/runs/{trials[0]['run']}")

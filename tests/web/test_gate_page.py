@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from browsed import Site
-    from playwright.sync_api import BrowserContext, Locator, Page
+    from playwright.sync_api import Locator, Page
 
 
 def decisions(site: Site, run: str) -> list[Any]:
@@ -35,15 +34,6 @@ def answered(page: Page) -> Locator:
     card = page.get_by_role("region", name="answered")
     card.get_by_role("heading", name="✓ answered").wait_for()
     return card
-
-
-def point_of(page: Page, name: str) -> tuple[float, float]:
-    """The middle of a button that works."""
-    button = page.get_by_role("button", name=name, exact=True)
-    button.click(trial=True)
-    box = button.bounding_box()
-    assert box is not None
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def test_the_question_is_shown_and_approved_with_words(site: Site, page: Page) -> None:
@@ -96,82 +86,6 @@ def letter(site: Site, page: Page) -> str:
     """A run that asks two questions one after the other, and the page with the first."""
     (site.project / "letter.yaml").write_text(LETTER)
     return asked(site, page, "letter.yaml")
-
-
-@pytest.mark.slow
-def test_second_clicks_at_the_same_place_answer_nothing(
-    site: Site, page: Page, letter: str
-) -> None:
-    point = point_of(page, "Accept and finish")
-    # However busy the machine is, no moment in which clicks do nothing is over before them.
-    page.clock.install()
-    page.clock.pause_at(datetime.now(tz=UTC) + timedelta(seconds=2))
-    page.mouse.click(*point)
-    for pause_ms in (60, 150, 300, 600):
-        page.clock.run_for(pause_ms)
-        page.mouse.click(*point)
-    page.clock.resume()
-    link = answered(page).get_by_role("link", name="next approval →")
-    link.wait_for()
-    page.mouse.click(*point)
-
-    assert [(one["approved"], one["by"]) for one in decisions(site, letter)] == [(True, "person")]
-    assert [gate["address"] for gate in site.get(f"/runs/{letter}")["approvals"]] == ["publish"]
-    # The page stays with the question of its address until somebody goes on.
-    assert page.url.endswith("?at=letter%5B1%5D%2F%3Aask")
-    expect(page.get_by_role("heading", name="take it, or go on?")).to_be_visible()
-    expect(page.get_by_role("heading", name="Send this letter?")).to_have_count(0)
-
-    # The next question takes no click in its first second.
-    expect(link).not_to_have_attribute("aria-disabled", "true")
-    page.clock.pause_at(datetime.now(tz=UTC) + timedelta(seconds=30))
-    link.click()
-    page.get_by_role("heading", name="Send this letter?").wait_for()
-    box = page.get_by_role("button", name="Reject").bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 9, box["y"] + 9)
-    page.keyboard.press("a")
-    page.keyboard.press("Enter")
-    assert page.url.endswith("?at=publish")
-    assert len(decisions(site, letter)) == 1
-
-    page.clock.resume()
-    expect(page.locator("#answer-approve")).not_to_have_attribute("aria-disabled", "true")
-    page.get_by_role("button", name="Approve", exact=True).click()
-    expect(answered(page)).to_contain_text("The run has succeeded.")
-    assert site.wait(letter, "succeeded")["result"]["outputs"] == {"sent": True}
-    # Its clock stays another one.
-    page.close()
-
-
-@pytest.mark.slow
-def test_words_are_kept_when_another_tab_answers(
-    site: Site, page: Page, context: BrowserContext, letter: str
-) -> None:
-    page.get_by_label("Feedback").fill("Half of what I wanted to")
-    other = context.new_page()
-    site.open(other, f"/runs/{letter}/approvals")
-    other.get_by_label("Feedback").fill("shorter, please")
-    other.get_by_role("button", name="Another iteration").click()
-    answered(other)
-
-    card = answered(page)
-    expect(card).to_contain_text("Someone else answered: Another iteration “shorter, please”")
-    expect(card).to_contain_text("What you wrote was not sent.")
-    expect(card.get_by_label("what you wrote")).to_have_text("Half of what I wanted to")
-    picture(page, "gate-answered-elsewhere")
-    page.reload()
-    expect(answered(page).get_by_label("what you wrote")).to_have_text("Half of what I wanted to")
-
-    answered(page).get_by_role("link", name="next approval →").click()
-    page.get_by_text("letter[2]/:ask").first.wait_for()
-    expect(page.get_by_label("Feedback")).to_have_value("")
-    page.go_back()
-    answered(page).get_by_role("button", name="Discard it").click()
-    expect(page.get_by_label("what you wrote")).to_have_count(0)
-    assert "Half of" not in page.evaluate("() => JSON.stringify({...sessionStorage})")
-    assert [one.get("feedback") for one in decisions(site, letter)] == ["shorter, please"]
-    other.close()
 
 
 def test_an_iteration_is_accepted_with_edits(site: Site, page: Page) -> None:

@@ -237,34 +237,6 @@ def test_the_workflow_itself_has_a_form(site: Site, page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_new_files_are_made(site: Site, page: Page) -> None:
-    native(site, page)
-    page.get_by_role("button", name="New…").click()
-    dialog = page.get_by_role("dialog", name="New workflow")
-    for name in ("self-refine", "agentic-search"):
-        choice = dialog.get_by_role("radio", name=name).and_(
-            dialog.get_by_role("radio", name="studio")
-        )
-        expect(choice).to_have_count(1)
-    choice.check()
-    expect(dialog.get_by_label("File", exact=True)).to_have_value("agentic-search.json")
-    picture(page, "new-dialog")
-    dialog.get_by_role("button", name="Create").click()
-    page.get_by_role("heading", name="agentic-search.json").wait_for()
-    bundled = ROOT / "src" / "whorl" / "templates" / "studio" / "agentic-search.json"
-    made = json.loads((site.project / "agentic-search.json").read_text())
-    assert made["nodes"] == json.loads(bundled.read_text())["nodes"]
-    page.get_by_role("button", name="New…").click()
-    dialog.get_by_role("radio", name="Empty native").check()
-    dialog.get_by_label("File", exact=True).fill("flows/fresh.yaml")
-    dialog.get_by_role("button", name="Create").click()
-    page.get_by_role("heading", name="flows/fresh.yaml").wait_for()
-
-    assert site.cli("validate", "agentic-search.json").returncode == 0
-    assert site.cli("validate", "flows/fresh.yaml").returncode == 0
-
-
-@pytest.mark.slow
 def test_anybody_can_use_it(site: Site, page: Page, check_access: Callable[[Page], None]) -> None:
     for step in ("polish repeat", "write ask"):
         form = native(site, page, step)

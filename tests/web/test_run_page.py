@@ -108,43 +108,6 @@ def test_a_run_is_looked_at(site: Site, page: Page, review: str) -> None:
         page.keyboard.press("Escape")
 
 
-@pytest.mark.slow
-def test_an_older_result_is_returned_instead(site: Site, page: Page) -> None:
-    run = site.ran("review.yaml", {"task": "another parser"})
-    shows(site, page, f"/runs/{run}?loop=refine&iteration=2")
-
-    page.get_by_role("button", name="Accept #2 instead").click()
-    page.get_by_role("dialog").get_by_role("button", name="Accept iteration 2").click()
-
-    page.locator(".exit-banner").filter(has_text="returned #2").wait_for()
-    assert "not the last" in page.locator(".exit-banner").inner_text()
-
-    # One star, at the best; the other mark is where the result comes from.
-    rows = side(page, "iterations").get_by_role("row")
-    assert [text.split()[0] for text in rows.all_inner_texts()[1:]] == ["1", "↩", "3", "★"]
-    titles = [chip.get_attribute("title") or "" for chip in page.locator(".chip").all()]
-    assert [title.partition("score ")[2] for title in titles] == [
-        "0.41",
-        "0.63, returned",
-        "0.58",
-        "0.82, best",
-    ]
-    curve = side(page, "score").get_by_role("img")
-    assert curve.locator(".star").count() == curve.locator(".returned").count() == 1
-    assert "iteration 2 returned" in (curve.get_attribute("aria-label") or "")
-    picture(page, "run-returned")
-    for button in ("Fork…", "Accept #4 instead"):
-        page.get_by_role("button", name=button).first.click()
-        options = page.get_by_role("dialog").get_by_role("combobox").first.locator("option")
-        options.nth(3).wait_for(state="attached")
-        assert [text for text in options.all_inner_texts() if "★" in text or "↩" in text] == [
-            "#2 · score 0.63 ↩ returned",
-            "#4 · score 0.82 ★ best",
-        ]
-        page.keyboard.press("Escape")
-        page.get_by_role("dialog").wait_for(state="detached")
-
-
 def test_a_node_shows_what_it_was_given_and_gave(site: Site, page: Page, review: str) -> None:
     shows(site, page, f"/runs/{review}?loop=refine&iteration=4")
 

@@ -10,8 +10,7 @@ from browsed import Site, make_project, picture
 from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from playwright.sync_api import Locator, Page
 
@@ -214,27 +213,3 @@ def test_a_run_of_another_process_appears_and_changes(site: Site, shown: Page) -
         slow.filter(has_text="succeeded").wait_for()
     finally:
         process.communicate(timeout=PATIENCE_S)
-
-
-@pytest.mark.slow
-def test_a_list_begins_without_runs_and_comes_in_pages(
-    tmp_path: Path, page: Page, check_access: Callable[[Page], None]
-) -> None:
-    with Site(make_project(tmp_path / "new")) as site:
-        site.open(page)
-        page.get_by_role("heading", name="No runs yet").wait_for()
-        assert "whorl run FILE" in page.locator(".main").inner_text()
-        check_access(page)
-        row(page, site.ran("gated.yaml")).wait_for()
-
-        for run in [site.start("gated.yaml") for _ in range(51)]:
-            site.wait(run, "waiting")
-        page.locator(".live-live").wait_for()
-        page.reload()
-        page.get_by_label("Status").select_option("waiting")
-        page.get_by_text("50 of 52 runs", exact=True).wait_for()
-        page.get_by_role("button", name="Load older runs").click()
-        page.get_by_role("button", name="Load older runs").wait_for(state="detached")
-        page.get_by_text("52 runs", exact=True).wait_for()
-        # Its server ends before other tests use the tab.
-        page.close()

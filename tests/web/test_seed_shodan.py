@@ -12,7 +12,7 @@ import pytest
 import yaml
 from browsed import ROOT, Site, make_project, picture
 from editing import opened, saved, settle, step
-from holding import WORDS, HeldModel
+from holding import HeldModel
 from playwright.sync_api import expect
 
 from waiting import wait_until
@@ -111,40 +111,6 @@ def test_a_loop_is_collapsed_expanded_and_drilled_into(site: Site, page: Page) -
     page.locator(".crumbs").get_by_role("button", name="edit.yaml").click()
 
     expect(step(page, LOOP)).to_be_visible()
-
-
-@pytest.mark.slow
-def test_a_loop_is_collapsed_and_expanded_on_the_page_of_a_run_too(
-    site: Site, page: Page, ended: str
-) -> None:
-    site.open(page, f"/runs/{ended}")
-    page.get_by_label(f"close {LOOP}").click()
-    node = page.locator(f'[data-path="{LOOP}"].is-closed')
-
-    expect(node.locator(".piece-port-in")).to_have_text(INPUTS)
-    expect(node.locator(".piece-port-out")).to_have_text(OUTPUTS)
-    expect(page.locator(".canvas .piece")).to_have_count(1)
-    picture(page, "seed-run-closed")
-    page.get_by_label(f"open {LOOP}").click()
-
-    expect(page.locator(f'[data-path="{LOOP}/coder"][data-status="succeeded"]')).to_be_visible()
-    expect(page.locator(f'[data-path="{LOOP}/review"][data-status="succeeded"]')).to_be_visible()
-
-    # The banner names the condition that was met.
-    banner = page.locator(".exit-banner")
-    expect(banner).to_contain_text("an expression became true: review.approved != false is true")
-
-    # The history shows what each iteration gave.
-    site.open(page, f"/runs/{ended}?node={LOOP}/coder")
-    rows = page.get_by_role("region", name="iterations", exact=True).get_by_role("row")
-    expect(rows).to_have_count(4)
-    for number, words in enumerate(WORDS, 1):
-        expect(rows.nth(number)).to_contain_text(words)
-    drawer = page.get_by_role("dialog", name="step coder")
-    for number in (1, 2, 3):
-        page.get_by_title(f"iteration {number}, ").first.click()
-        output = drawer.get_by_role("region", name="Output", exact=True)
-        expect(output).to_contain_text(f"return a + b  # {number}")
 
 
 def test_the_running_iteration_is_counted_and_marked(

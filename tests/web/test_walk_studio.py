@@ -9,7 +9,7 @@ import pytest
 from browsed import ROOT, picture
 from editing import drag, edge_middle, fit, said, step, title
 from playwright.sync_api import expect
-from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch
+from walking import Hands, Mouse, compare_and_accept, inspector, run_and_watch
 
 if TYPE_CHECKING:
     from browsed import Site
@@ -82,38 +82,4 @@ def test_self_refine_by_mouse(empty_site: Site, page: Page) -> None:
     hands.choose(step(page, "loop").get_by_label("Exit of loop"), "max_iterations")
     hands.write(step(page, "loop").get_by_label("Max iterations of loop"), "3")
     picture(page, "walk-studio")
-    check_and_run(hands, empty_site)
-
-
-def add_by_key(page: Page, kind: str, path: str) -> None:
-    page.keyboard.press("/")
-    page.get_by_role("dialog", name="Add a step").get_by_label("Kind").wait_for()
-    page.keyboard.insert_text(kind)
-    page.keyboard.press("Enter")
-    expect(step(page, path)).to_be_focused()
-    page.keyboard.press("Enter")
-
-
-@pytest.mark.slow
-def test_self_refine_by_keyboard(empty_site: Site, page: Page) -> None:
-    hands = Keys(page)
-    hands.new_file(empty_site, "studio", "refine.json")
-    hands.select("write")
-    name_and_tell(hands, "draft", "Prompt", DRAFT)
-    hands.focus(step(page, "draft"))
-    add_by_key(page, "llm", "llm")
-    name_and_tell(hands, "critique", "Prompt", CRITIQUE)
-    hands.focus(step(page, "critique"))
-    add_by_key(page, "transform", "transform")
-    name_and_tell(hands, "merge", "Template", MERGE)
-    tidy(hands)
-    hands.select("draft", "critique", "merge")
-    page.keyboard.press("w")
-    expect(page.get_by_role("dialog").get_by_label("Name")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(step(page, "loop/merge")).to_be_visible()
-    form = inspector(page)
-    hands.choose(form.get_by_label("Exit"), "max_iterations")
-    hands.choose(form.get_by_label("Feedback"), "replace")
-    hands.write(form.get_by_label("Max iterations"), "3")
     check_and_run(hands, empty_site)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -158,32 +157,6 @@ def test_a_run_is_started_again_with_its_inputs(site: Site, page: Page) -> None:
     expect(page.get_by_label("topic")).to_have_value("bees")
     expect(page.get_by_label("pages")).to_have_value("7")
     expect(page.get_by_label("Budget")).to_have_value("0.8")
-
-
-@pytest.mark.slow
-def test_of_a_file_with_several_workflows_the_chosen_one_is_shown_and_started(
-    site: Site, page: Page
-) -> None:
-    def resource(name: str) -> dict[str, object]:
-        actions = {f"Say_{name}": {"type": "Compose", "inputs": name}}
-        kind = "Microsoft.Logic/workflows"
-        return {"type": kind, "name": name, "properties": {"definition": {"actions": actions}}}
-
-    resources = [resource("first"), resource("second")]
-    template = {"$schema": "deploymentTemplate.json#", "resources": resources}
-    (site.project / "template.json").write_text(json.dumps(template))
-    site.open(page)
-    site.open(page, "/workflows")
-    page.get_by_role("link", name="second").filter(has_text="template.json").click()
-
-    expect(page.locator(".workflow-title")).to_contain_text("second")
-    expect(page.locator('.react-flow__node[data-id="Say_second"]')).to_be_visible()
-    expect(page.get_by_text("whorl run template.json --workflow second")).to_be_visible()
-    page.get_by_role("button", name="Start").click()
-    run = run_on(page)
-    assert site.wait(run)["name"] == "second"
-    page.get_by_role("button", name="Re-run").click()
-    expect(page.locator(".workflow-title")).to_contain_text("second")
 
 
 def test_a_form_is_filled_and_sent_by_keys(site: Site, page: Page) -> None:

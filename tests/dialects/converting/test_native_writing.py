@@ -163,13 +163,6 @@ steps:
 
 
 CHILD = _workflow(ir.Compute(name="x", value=ONE), dialect="other", words=["w"])
-CALLING = _workflow(
-    ir.Call(name="a", workflow="parts/child.json", inputs=ir.Fields((("y", ONE),)), unnamed=True),
-    workflows=(("parts/child.json", CHILD), ("b", CHILD)),
-    variables=(("x", ONE),),
-    dialect="other",
-    words=["w"],
-)
 
 
 def test_comments_above_steps_are_kept() -> None:

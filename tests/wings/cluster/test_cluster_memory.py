@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cluster.cluster import PROJECT, Server, worker
-from cluster.histories import CONVERTER, FOLDER, read, record
+from cluster.histories import CONVERTER, FOLDER, read
 from conformance.replies import Script, ScriptedWorkers
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
@@ -119,32 +119,6 @@ def test_a_run_has_ended_when_all_that_it_remembers_is_kept(tmp_path: Path) -> N
 
     assert set(done[:-1]) == {"running"}
     assert done[-1] == "succeeded"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("server")
-def test_a_run_ends_whose_records_a_memory_does_not_take(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is tried some times, and then the worker says it."""
-    workers = ScriptedWorkers(Script({"write": "a draft"}))
-    workflow = read_workflow(LESSONS, "lessons.yaml").workflow
-    strict = Server(tmp_path, limits={"history.maximumSignalsPerExecution": "1"})
-    strict.start()
-
-    async def go() -> None:
-        async with strict.runtime(tmp_path / "refused.db", workers, events_max=15) as runtime:
-            run, _ = await runtime.start(workflow, Start())
-            assert await runtime.drive(run) == "succeeded"
-            [(row, _)] = await _memories(runtime).all()
-            assert row.records == 1
-            assert caplog.text.count(f"the memory {row.key!r} lost a record of run {run}") == 2
-            assert len((await record("", run, runtime)).executions) > 1
-
-    try:
-        asyncio.run(go())
-    finally:
-        strict.stop()
 
 
 def test_records_are_added_once_and_changed_by_one_at_a_time(

@@ -141,7 +141,6 @@ def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: s
 
 
 TWO = LOOP.replace("iteration >= 3", "iteration >= 2").replace("at_most: 3", "at_most: 2")
-AT_A_TIME = ALONE.replace("at_once: 6", "at_once: 1") + "explore: {polish: 4}\n"
 ALL = ("experiment", "what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
 
 
