@@ -125,7 +125,7 @@ def test_a_rejection_in_parallel_is_taken_once(client: Client) -> None:
     assert outputs == {"ok": False, "words": "well"}
     assert client.kinds(run).count("gate.decided") == 1
     late = client.post(f"/runs/{run}/approve", {"at": "check"}, 409)
-    assert "already" in late["error"]["message"]
+    assert "has no open question" in late["error"]["message"]
 
 
 def test_seen_makes_a_second_press_harmless(client: Client) -> None:

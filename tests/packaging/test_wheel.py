@@ -176,7 +176,7 @@ def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, ver
         assert ended["status"] == "succeeded"
         assert ended["loops"][0]["exit_reason"] in ("condition_met", "max_iterations")
         assert ended["run"] in command("ls")
-    for option in ([], ["--tests"], ["--config"]):
+    for option in ([], ["--tests"]):
         assert json.loads(command("file", "schema", *option))["type"] == "object"
     for shell in ("bash", "zsh", "fish"):
         assert "_WHORL_COMPLETE" in command("project", "completion", shell)

@@ -114,7 +114,7 @@ it("StatusBadge shows no plain success where a limit or the budget ended it", ()
 
     expect(shown).toContain("tone-wait");
     expect(shown).toContain(`</span> ${mark}`);
-    expect(shown).toContain("before its goal was met");
+    expect(shown).toContain("before its condition was met");
     expect(shown).not.toContain("✓");
     expect(html(<StatusBadge status="failed" mark={mark} />)).toContain("✗");
   }
