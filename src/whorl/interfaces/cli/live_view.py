@@ -1,6 +1,6 @@
 """The live view in a terminal: a picture of the run that is redrawn now and then, with keys.
 
-The picture is a tree of the steps and loops that the journal tells of: below an open loop are its
+The picture is a tree of the steps and loops in the journal: below an open loop are its
 newest iterations and the steps of the running one. Of a list, the first running item is open.
 """
 

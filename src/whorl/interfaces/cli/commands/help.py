@@ -158,7 +158,7 @@ def answer(group: LazyGroup, instruction: str) -> int:
 
 
 def _items(group: LazyGroup, words: list[str], incomplete: str) -> list[CompletionItem]:
-    """Returns commands, options, runs, or that a file follows; no name that somebody else chose."""
+    """Returns commands, options, runs, or that a file follows; no name out of a file."""
     ctx = shells._resolve_context(group, {}, "whorl", words)
     part, incomplete = shells._resolve_incomplete(ctx, words, incomplete)
     if isinstance(part, LazyGroup) and not incomplete.startswith("-"):
