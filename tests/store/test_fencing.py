@@ -98,6 +98,31 @@ def test_a_jump_of_the_wall_clock_takes_no_run_away(path: Path, store: SqliteSto
     jumped.close()
 
 
+def test_only_the_fenced_append_of_a_commit_fails(store: SqliteStore) -> None:
+    async def write() -> list[int | BaseException]:
+        runs = [await started(store, f"run-{number}") for number in range(5)]
+        # One commit holds all of these: they are made in one turn of the event loop.
+        owners = [owner + (number == 2) for number, (_, owner) in enumerate(runs)]
+        return await asyncio.gather(
+            *(
+                store.append(run, owner, iteration(1))
+                for (run, _), owner in zip(runs, owners, strict=True)
+            ),
+            store.append(RunId("none"), 1, iteration(1)),
+            store.append(runs[0][0], runs[0][1], iteration(2), after=1),
+            store.append(runs[0][0], runs[0][1], iteration(2), after=4),
+            return_exceptions=True,
+        )
+
+    *others, unknown, early, right = asyncio.run(write())
+
+    assert [type(one) for one in others] == [int, int, Fenced, int, int]
+    assert str(unknown) == "there is no run 'none' in the store"
+    assert str(early) == "run 'run-0' is at entry 4, not at 1"
+    assert right == 7
+    assert [store.run(f"run-{n}").last_seq for n in range(5)] == [7, 4, 1, 4, 4]
+
+
 def test_a_snapshot_of_a_lost_run_is_refused(store: SqliteStore) -> None:
     run, owner = asyncio.run(started(store))
 

@@ -118,7 +118,7 @@ class Performing:
         if isinstance(fault, UsageError):
             fault = ProviderError(str(fault), code=fault.code)
         elif not isinstance(fault, ProviderError):
-            fault = ProviderError(f"{type(fault).__name__}: {fault}", code="I900")
+            fault = ProviderError(_words_of(fault), code="I900")
         is_priced = bool(held) and self.workers.effect(perform.kind, perform.inputs) == "priced"
         return failed_body(perform, fault, held, self.workers.redacted, is_priced=is_priced)
 
@@ -140,6 +140,13 @@ class Performing:
             partial(self.hold, perform.address),
             *(() if redaction is None else (redaction.value,)),
         )
+
+
+def _words_of(fault: BaseException) -> str:
+    try:
+        return f"{type(fault).__name__}: {fault}"
+    except Exception:  # noqa: BLE001 - an error that cannot even be printed
+        return type(fault).__name__
 
 
 async def _in_time(call: Awaitable[object], limit_s: float | None) -> object:
