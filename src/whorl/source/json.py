@@ -6,19 +6,7 @@ import re
 from functools import partial
 from typing import NoReturn
 
-from whorl.source import (
-    LIMITS,
-    Document,
-    Entry,
-    Layout,
-    Limits,
-    Mapping,
-    Place,
-    Scalar,
-    Sequence,
-    Value,
-    without_surrogates,
-)
+from whorl import source
 from whorl.source.report import Repeated, Report, number, open_report, shown
 
 # Possessive groups go wrong in Python 3.11 before 3.11.5.
@@ -34,12 +22,12 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
 def read_json(
-    text: str, file: str, *, repeated: Repeated = "error", limits: Limits = LIMITS
-) -> Document:
+    text: str, file: str, *, repeated: Repeated = "error", limits: source.Limits = source.LIMITS
+) -> source.Document:
     """Read one JSON document; with `repeated="warn"` the last of two equal keys wins."""
     report = open_report(text, file, limits)
     root = _Scanner(report, repeated).read()
-    return Document(root, report.finish(), report.lines.text, file)
+    return source.Document(root, report.finish(), report.lines.text, file)
 
 
 class _Scanner:
@@ -52,7 +40,7 @@ class _Scanner:
         self._repeated = repeated
         self._at = 0
 
-    def read(self) -> Value:
+    def read(self) -> source.Value:
         """Return the document's value; nothing but blanks may follow it."""
         self._skip_blanks()
         if self._at == len(self._text):
@@ -63,7 +51,7 @@ class _Scanner:
             self._fail("there is text after the end of the document", None, "remove it")
         return root
 
-    def _value(self, depth: int) -> Value:
+    def _value(self, depth: int) -> source.Value:
         start = self._at
         self._report.count_value(start)
         first = self._text[start : start + 1]
@@ -83,39 +71,39 @@ class _Scanner:
         self._at = word.end()
         return self._scalar(_WORDS[word.group()], start, word.group())
 
-    def _array(self, depth: int) -> Sequence:
+    def _array(self, depth: int) -> source.Sequence:
         start = self._at
-        items: list[Value] = []
-        places: list[Place] = []
+        items: list[source.Value] = []
+        places: list[source.Place] = []
         parts = 0
         while self._goes_on(start, "]"):
             at = self._at
             items.append(self._value(depth + 1))
-            places.append(Place(at, at, self._at))
-            if type(items[-1]) is not Scalar:
+            places.append(source.Place(at, at, self._at))
+            if type(items[-1]) is not source.Scalar:
                 parts = self._report.with_part(parts, self._at - 1)
-        layout = Layout((start, self._at), tuple(places))
-        return Sequence(tuple(items), self._lines.span(start, self._at), layout)
+        layout = source.Layout((start, self._at), tuple(places))
+        return source.Sequence(tuple(items), self._lines.span(start, self._at), layout)
 
-    def _object(self, depth: int) -> Mapping:
+    def _object(self, depth: int) -> source.Mapping:
         start = self._at
-        entries: list[Entry] = []
-        places: list[Place] = []
-        names: dict[str, Entry] = {}
+        entries: list[source.Entry] = []
+        places: list[source.Place] = []
+        names: dict[str, source.Entry] = {}
         parts = 0
         while self._goes_on(start, "}"):
             key = self._key()
             at = self._at
-            entry = Entry(key, self._value(depth + 1))
-            places.append(Place(key.extent[0], at, self._at))
-            if type(entry.value) is not Scalar:
+            entry = source.Entry(key, self._value(depth + 1))
+            places.append(source.Place(key.extent[0], at, self._at))
+            if type(entry.value) is not source.Scalar:
                 parts = self._report.with_part(parts, key.extent[0])
             first = names.setdefault(entry.name, entry)
             if first is not entry:
                 self._report.repeat(first, entry, self._repeated)
             entries.append(entry)
-        layout = Layout((start, self._at), tuple(places))
-        return Mapping(tuple(entries), self._lines.span(start, self._at), layout)
+        layout = source.Layout((start, self._at), tuple(places))
+        return source.Mapping(tuple(entries), self._lines.span(start, self._at), layout)
 
     def _goes_on(self, start: int, closing: str) -> bool:
         """Go to the next value of the container that begins at `start`, or past its end."""
@@ -135,7 +123,7 @@ class _Scanner:
             self._fail_separator(start, closing)
         return True
 
-    def _key(self) -> Scalar:
+    def _key(self) -> source.Scalar:
         if not self._text.startswith('"', self._at):
             word = _WORD.match(self._text, self._at)
             if word:
@@ -151,7 +139,7 @@ class _Scanner:
         self._skip_blanks()
         return key
 
-    def _string(self) -> Scalar:
+    def _string(self) -> source.Scalar:
         start = self._at
         match = _STRING.match(self._text, start)
         if match is None:
@@ -159,7 +147,7 @@ class _Scanner:
         self._at = match.end()
         text = match.group(1)
         if "\\" in text:
-            text = without_surrogates(_ESCAPE.sub(partial(self._unescape, start + 1), text))
+            text = source.without_surrogates(_ESCAPE.sub(partial(self._unescape, start + 1), text))
             if "\0" in text:
                 self._at = start
                 self._fail("a text holds a NUL character", match.end(), "remove it")
@@ -178,9 +166,11 @@ class _Scanner:
 
     def _scalar(
         self, value: str | float | bool | None, start: int, raw: str, *, quoted: bool = False
-    ) -> Scalar:
+    ) -> source.Scalar:
         span, extent = self._lines.span(start, self._at), (start, self._at)
-        return Scalar(value, span, quoted, raw, "json" if quoted else "plain", self._lines, extent)
+        return source.Scalar(
+            value, span, quoted, raw, "json" if quoted else "plain", self._lines, extent
+        )
 
     def _skip_blanks(self) -> None:
         if self._text[self._at : self._at + 1] not in _BLANKS:

@@ -8,21 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
+from whorl import source
 from whorl.errors import Diagnostic, Span
 from whorl.lazily import later_patterns, regex
-from whorl.source import (
-    LIMITS,
-    Document,
-    Entry,
-    Layout,
-    Limits,
-    Mapping,
-    Place,
-    Scalar,
-    Sequence,
-    Value,
-    without_surrogates,
-)
 from whorl.source.report import SYNTAX, Report, number, open_report, shown
 
 if TYPE_CHECKING:
@@ -57,8 +45,8 @@ def read_yaml(
     *,
     repeated: Literal["error", "keep"] = "error",
     joined: frozenset[str] = frozenset(),
-    limits: Limits = LIMITS,
-) -> Document:
+    limits: source.Limits = source.LIMITS,
+) -> source.Document:
     """Read one YAML document; `joined` names keys whose repeated lists become one list."""
     report = open_report(text, file, limits)
     _check_characters(report)
@@ -78,7 +66,7 @@ def read_yaml(
         report.fail(f"the file is not valid YAML: {error}", report.lines.span(0))
     if root is None:
         report.fail("the file is empty", report.lines.span(0), "", "write a workflow in it")
-    return Document(root, report.finish(), report.lines.text, file)
+    return source.Document(root, report.finish(), report.lines.text, file)
 
 
 def _check_characters(report: Report) -> None:
@@ -96,7 +84,7 @@ def _check_characters(report: Report) -> None:
 class _Node(NamedTuple):
     """A finished value, with what it costs to repeat it by an alias."""
 
-    value: Value
+    value: source.Value
     total: int
     height: int
     extent: tuple[int, int]
@@ -121,7 +109,7 @@ class _Builder:
         self._anchors: dict[str, _Node | None] = {}
         self._alias_count = 0
 
-    def read(self) -> Value | None:
+    def read(self) -> source.Value | None:
         """Return the value of the one document, if there is one."""
         root = None
         for event in self._events:
@@ -162,11 +150,13 @@ class _Builder:
             self._anchors[event.anchor] = node
         return node
 
-    def _scalar(self, event: yaml.ScalarEvent, start: int, end: int, *, is_key: bool) -> Scalar:
+    def _scalar(
+        self, event: yaml.ScalarEvent, start: int, end: int, *, is_key: bool
+    ) -> source.Scalar:
         if not is_key:
             self._report.count_value(start)
         span = self._lines.span(start, end)
-        text = without_surrogates(event.value)
+        text = source.without_surrogates(event.value)
         if "\0" in text:
             self._report.fail("a text holds a NUL character", span, "", "remove the escape")
         quoted = bool(event.style)
@@ -177,7 +167,7 @@ class _Builder:
         if is_key and text == "<<" and not quoted:
             message = "merge keys ('<<') are not supported"
             self._report.fail(message, span, "a merge key", "repeat the fields")
-        return Scalar(value, span, quoted, text, style, self._lines, (start, end))
+        return source.Scalar(value, span, quoted, text, style, self._lines, (start, end))
 
     def _resolve(self, text: str, span: Span) -> str | int | float | bool | None:
         """Return the value of a plain scalar by the core schema of YAML 1.2."""
@@ -196,8 +186,8 @@ class _Builder:
         return text
 
     def _sequence(self, event: yaml.CollectionStartEvent, start: int, depth: int) -> _Node:
-        items: list[Value] = []
-        places: list[Place] = []
+        items: list[source.Value] = []
+        places: list[source.Place] = []
         count, height, parts = 1, 1, 0
         at, column = start, start - self._lines.line_start(start)
         while not isinstance(inner := next(self._events), yaml.SequenceEndEvent):
@@ -207,38 +197,38 @@ class _Builder:
             elif items:
                 at = self._dash(places[-1].end, column)
             items.append(node.value)
-            places.append(Place(at, *node.extent, isinstance(inner, yaml.AliasEvent)))
+            places.append(source.Place(at, *node.extent, isinstance(inner, yaml.AliasEvent)))
             count += node.total
             if node.height:
                 height = max(height, node.height + 1)
                 parts = self._report.with_part(parts, _extent(inner)[0])
         span = self._lines.span(start, _extent(inner)[1] if event.flow_style else None)
         layout = _layout(event, inner, start, places)
-        return _Node(Sequence(tuple(items), span, layout), count, height, layout.extent)
+        return _Node(source.Sequence(tuple(items), span, layout), count, height, layout.extent)
 
     def _mapping(self, event: yaml.CollectionStartEvent, start: int, depth: int) -> _Node:
         indexes: dict[str, int] = {}
-        entries: list[Entry] = []
-        places: list[Place] = []
+        entries: list[source.Entry] = []
+        places: list[source.Place] = []
         count, height, parts = 1, 1, 0
         while not isinstance(inner := next(self._events), yaml.MappingEndEvent):
             key = self._node(inner, depth, is_key=True)
             node = self._node(written := next(self._events), depth)
             at, (begin, end) = _extent(inner)[0], node.extent
-            place = Place(at, begin, end, isinstance(written, yaml.AliasEvent))
+            place = source.Place(at, begin, end, isinstance(written, yaml.AliasEvent))
             count += key.total + node.total
             if node.height:
                 height = max(height, node.height + 1)
                 parts = self._report.with_part(parts, at)
-            assert isinstance(key.value, Scalar)
-            entry, name = Entry(key.value, node.value), key.value.text
+            assert isinstance(key.value, source.Scalar)
+            entry, name = source.Entry(key.value, node.value), key.value.text
             index = indexes.setdefault(name, len(entries))
             first = entries[index] if index < len(entries) else None
             if first is not None and name in self._joined:
                 lists = first.value, entry.value
-                if isinstance(lists[0], Sequence) and isinstance(lists[1], Sequence):
-                    both = Sequence(lists[0].items + lists[1].items, lists[0].span)
-                    entries[index] = Entry(first.key, both)
+                if isinstance(lists[0], source.Sequence) and isinstance(lists[1], source.Sequence):
+                    both = source.Sequence(lists[0].items + lists[1].items, lists[0].span)
+                    entries[index] = source.Entry(first.key, both)
                     continue
             if first is not None:
                 self._report.repeat(first, entry, self._repeated)
@@ -248,7 +238,7 @@ class _Builder:
         if entries and not event.flow_style and entries[0].key.span.line == span.line:
             span = entries[0].key.span
         layout = _layout(event, inner, start, places)
-        return _Node(Mapping(tuple(entries), span, layout), count, height, layout.extent)
+        return _Node(source.Mapping(tuple(entries), span, layout), count, height, layout.extent)
 
     def _repeated_node(self, event: yaml.AliasEvent, depth: int, *, is_key: bool) -> _Node:
         start = _extent(event)[0]
@@ -264,7 +254,7 @@ class _Builder:
             advice = "write the values out, or use fewer aliases"
             self._report.refuse(f"aliases repeat more than {most:,} values", start, advice)
         self._report.check_depth(depth + node.height, start)
-        if is_key and not isinstance(node.value, Scalar):
+        if is_key and not isinstance(node.value, source.Scalar):
             self._refuse_key(start)
         return node._replace(extent=_extent(event))
 
@@ -315,11 +305,13 @@ class _Builder:
 
 
 def _layout(
-    event: yaml.CollectionStartEvent, closing: yaml.Event, start: int, places: list[Place]
-) -> Layout:
+    event: yaml.CollectionStartEvent, closing: yaml.Event, start: int, places: list[source.Place]
+) -> source.Layout:
     """Return the layout of a collection; a block ends with its last entry."""
     end = _extent(closing)[1] if event.flow_style else places[-1].end if places else start
-    return Layout((start, end), tuple(places), bool(event.flow_style), event.anchor is not None)
+    return source.Layout(
+        (start, end), tuple(places), bool(event.flow_style), event.anchor is not None
+    )
 
 
 def _extent(event: yaml.Event) -> tuple[int, int]:

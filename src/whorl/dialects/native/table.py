@@ -8,16 +8,6 @@ from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.native import forms
-from whorl.dialects.native.forms import (
-    Derive,
-    Field,
-    FieldsOf,
-    FieldTable,
-    ListOf,
-    MapOf,
-    Texts,
-    Values,
-)
 from whorl.ir.nodes import ITERATIONS_MAX
 
 if TYPE_CHECKING:
@@ -307,40 +297,40 @@ continue*  jump  loop  a loop around the step; true: the innermost
 TEMPLATE = forms.Template("a text, which may hold {{ }}")
 EXPRESSION = forms.Condition()
 VALUE = forms.Anything()
-MODEL = Texts(
-    forms.Text("a model such as openai/gpt-5-mini"), ListOf(forms.Text("a model"), least=1)
+MODEL = forms.Texts(
+    forms.Text("a model such as openai/gpt-5-mini"), forms.ListOf(forms.Text("a model"), least=1)
 )
 _FORMS: dict[str, forms.Form] = {
-    "codes": Texts(forms.Text("an error code, HTTP status or word"), ListOf(VALUE)),
+    "codes": forms.Texts(forms.Text("an error code, HTTP status or word"), forms.ListOf(VALUE)),
     "count": forms.Count(),
-    "defaults": MapOf(FieldsOf(VALUE, names="any"), names="any"),
+    "defaults": forms.MapOf(forms.FieldsOf(VALUE, names="any"), names="any"),
     "delay": forms.Duration(template=True, is_delay=True),
     "dialect": forms.Text("the name of a dialect"),
     "duration": forms.Duration(),
-    "env": MapOf(VALUE, "variables by name", "any"),
+    "env": forms.MapOf(VALUE, "variables by name", "any"),
     "expression": EXPRESSION,
-    "facts": MapOf(forms.Text(), names="any"),
-    "fields": FieldsOf(VALUE, "inputs by name", "any"),
-    "headers": MapOf(VALUE, "headers by name", "any"),
+    "facts": forms.MapOf(forms.Text(), names="any"),
+    "fields": forms.FieldsOf(VALUE, "inputs by name", "any"),
+    "headers": forms.MapOf(VALUE, "headers by name", "any"),
     "iterations": forms.Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
     "label": forms.Text("a name"),
     "library": forms.Text("the name of a library"),
     "measured": forms.Computed("an expression or a text with {{ }}, or a number"),
     "model": MODEL,
     "name": forms.Text("a name", needed=True),
-    "outputs": MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
-    "paths": forms.OneOf(TEMPLATE, Values(least=1)),
+    "outputs": forms.MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
+    "paths": forms.OneOf(TEMPLATE, forms.Values(least=1)),
     "pattern": forms.Text("a regular expression with a group in parentheses"),
-    "query": MapOf(VALUE, "parameters by name", "any"),
+    "query": forms.MapOf(VALUE, "parameters by name", "any"),
     "raw": forms.Raw(),
-    "record": FieldsOf(VALUE, "names with values", "any"),
-    "servers": ListOf(forms.Text("the name of an MCP server or task")),
-    "sets": MapOf(VALUE, "variables with values"),
+    "record": forms.FieldsOf(VALUE, "names with values", "any"),
+    "servers": forms.ListOf(forms.Text("the name of an MCP server or task")),
+    "sets": forms.MapOf(VALUE, "variables with values"),
     "template": TEMPLATE,
     "text": forms.Text(),
-    "texts": ListOf(forms.Text()),
+    "texts": forms.ListOf(forms.Text()),
     "time": forms.Duration(template=True),
-    "tools": ListOf(forms.Text("the name of a tool")),
+    "tools": forms.ListOf(forms.Text("the name of a tool")),
     "truth": forms.Boolean(),
     "value": VALUE,
 }
@@ -352,11 +342,11 @@ _BY_TYPE: dict[str, forms.Form] = {
     "float": forms.Number(),
     "Value": VALUE,
     "Expression": EXPRESSION,
-    "tuple[str, ...]": ListOf(forms.Text()),
-    "tuple[tuple[str, Value], ...]": MapOf(VALUE, names="any"),
-    "tuple[tuple[str, str], ...]": MapOf(forms.Text(), names="any"),
-    "tuple[tuple[Part, str], ...]": MapOf(forms.Text(), names="any"),
-    "tuple[Expression, ...]": ListOf(EXPRESSION),
+    "tuple[str, ...]": forms.ListOf(forms.Text()),
+    "tuple[tuple[str, Value], ...]": forms.MapOf(VALUE, names="any"),
+    "tuple[tuple[str, str], ...]": forms.MapOf(forms.Text(), names="any"),
+    "tuple[tuple[Part, str], ...]": forms.MapOf(forms.Text(), names="any"),
+    "tuple[Expression, ...]": forms.ListOf(EXPRESSION),
 }
 
 
@@ -384,18 +374,18 @@ def fields(
     own: Mapping[str, forms.Form] | None = None,
     maker: Any = None,
     *without: str,
-    **derive: Derive,
-) -> FieldTable:
+    **derive: forms.Derive,
+) -> forms.FieldTable:
     """Returns the fields of a section of the table, and one for each other attribute of a class.
 
     `own` are forms that the section has beside the common ones; the default of a field may be
     derived from others.
     """
-    table: FieldTable = {}
+    table: forms.FieldTable = {}
     for mark, form, attribute, doc in _ROWS[section]:
         name = mark.strip("~^*")
         is_rare = mark.startswith("~")
-        table[name] = Field(
+        table[name] = forms.Field(
             (own or {}).get(form) or _FORMS.get(form) or _plain_form(form),
             f"{doc} (in converted files)" if is_rare else doc,
             name if attribute == "=" else attribute,
@@ -417,10 +407,10 @@ def _plain_form(words: str) -> forms.Form:
     return forms.Number(low, high, whole=kind == "whole")
 
 
-def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
+def _others(table: forms.FieldTable, maker: Any, without: tuple[str, ...]) -> forms.FieldTable:
     """Returns a rare field for each attribute of a class that has no other field."""
     excluded = {field.attribute for field in table.values()} | {"place", *without}
-    rest: FieldTable = {}
+    rest: forms.FieldTable = {}
     for attribute in attributes_of(maker):
         name, kind = attribute.name.removesuffix("_s"), str(attribute.type).removesuffix(" | None")
         form: forms.Form = _BY_TYPE.get(kind) or forms.Raw()
@@ -430,5 +420,5 @@ def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTab
             form = forms.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
         if attribute.name not in excluded:
             doc = f"{attribute.name!r} of the engine (in converted files)"
-            rest[name] = Field(form, doc, attribute.name, rare=True)
+            rest[name] = forms.Field(form, doc, attribute.name, rare=True)
     return rest

@@ -9,16 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import Diagnostic, Span, did_you_mean
-from whorl.ir.checks.scopes import (
-    COMPARED_MAX,
-    Shape,
-    Subject,
-    Use,
-    lacks,
-    part_of,
-    suggest,
-    uses_in,
-)
+from whorl.ir.checks import scopes
 from whorl.ir.nodes import Task
 from whorl.ir.values import Constant, Expression, Items, When
 from whorl.language import LanguageError, free_names, path_in
@@ -47,12 +38,12 @@ _VALUE_BEGINS: Final = regex(r"\{[{%]")
 _PARTS: Final = regex(r"[;&|\n({]|\b(?:then|do|else)\b")
 
 
-def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
+def check_expressions(subject: scopes.Subject) -> Iterator[Diagnostic]:
     """Checks that every expression parses (W008), and that every name in it is known (W005).
 
     Names are functions, values at its place, and their members.
     """
-    for use in uses_in(subject.workflow):
+    for use in scopes.uses_in(subject.workflow):
         try:
             names = subject.names.uses(use.expression)
         except LanguageError as fault:
@@ -68,7 +59,7 @@ def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
                 yield diagnostic
 
 
-def _check(subject: Subject, use: Use, name: NameUse) -> Diagnostic | None:
+def _check(subject: scopes.Subject, use: scopes.Use, name: NameUse) -> Diagnostic | None:
     if name.name.startswith("$"):
         return None
     if name.name == RESULTS and not use.view.find(RESULTS)[0]:
@@ -81,7 +72,7 @@ def _check(subject: Subject, use: Use, name: NameUse) -> Diagnostic | None:
 
 
 def _check_path(
-    subject: Subject, use: Use, name: NameUse, shape: Shape | None
+    subject: scopes.Subject, use: scopes.Use, name: NameUse, shape: scopes.Shape | None
 ) -> Diagnostic | None:
     """Follows a path as far as the shapes on it are known."""
     holder, offset = name.name, name.offset + len(name.name)
@@ -89,13 +80,13 @@ def _check_path(
         if shape is None:
             return None
         offset = max(use.expression.source.find(str(key), offset), name.offset)
-        if lacks(shape, key):
+        if scopes.lacks(shape, key):
             shown = str(key)[:_SHOWN_MAX]
             message = f"{holder[:_SHOWN_MAX]!r} has no {shown!r}"
             span = _span(subject, use, offset, len(str(key)))
             advice = member_advice(shape, holder, shown)
             return Diagnostic("W005", message, span, "unknown name", advice)
-        shape, holder = part_of(shape, key), joined_path(holder, key)
+        shape, holder = scopes.part_of(shape, key), joined_path(holder, key)
     return None
 
 
@@ -104,10 +95,10 @@ def joined_path(holder: str, key: str | int) -> str:
     return f"{holder}.{key}" if isinstance(key, str) else f"{holder}[{key}]"
 
 
-def member_advice(shape: Shape, holder: str, key: str) -> str:
+def member_advice(shape: scopes.Shape, holder: str, key: str) -> str:
     """Returns advice in place of a member that a value of this shape does not have."""
     if shape.kind == "object":
-        return suggest(key, sorted(shape.fields))
+        return scopes.suggest(key, sorted(shape.fields))
     if key in _LENGTHS:
         return f"write {holder} | length"
     if shape.kind == "list":
@@ -115,7 +106,7 @@ def member_advice(shape: Shape, holder: str, key: str) -> str:
     return "it is a text or another plain value, which has no fields"
 
 
-def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
+def _unknown(subject: scopes.Subject, use: scopes.Use, name: NameUse) -> Diagnostic:
     shown = name.name[:_SHOWN_MAX]
     if use.view.later(name.name):
         message = f"the result of {shown!r} is not known yet at this place"
@@ -125,15 +116,15 @@ def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
         names = [*use.view.names(), *(subject.facts if use.view.is_in_loop() else ())]
         advice = "write none" if name.name in _NOTHING else _dashed(use, name)
         advice = advice or _inside(use, name.name) or did_you_mean(name.name, names)
-        advice = advice or suggest(name.name, use.view.names())
+        advice = advice or scopes.suggest(name.name, use.view.names())
     span = _span(subject, use, name.offset, len(name.name))
     advice = advice or f"declare it: inputs: {{{shown}: string}}"
     return Diagnostic("W005", message, span, "unknown name", advice)
 
 
-def _inside(use: Use, name: str) -> str:
+def _inside(use: scopes.Use, name: str) -> str:
     """Returns advice on a name that is a field of a result, such as `idea` of `naming.idea`."""
-    for holder in islice(use.view.names(), COMPARED_MAX):
+    for holder in islice(use.view.names(), scopes.COMPARED_MAX):
         shape = use.view.find(holder)[1]
         if shape is not None and shape.kind == "object" and name in shape.fields:
             path = holder if holder.isidentifier() else f"{RESULTS}[{holder!r}]"
@@ -141,7 +132,7 @@ def _inside(use: Use, name: str) -> str:
     return ""
 
 
-def _dashed(use: Use, name: NameUse) -> str:
+def _dashed(use: scopes.Use, name: NameUse) -> str:
     """Returns advice on a name with a dash, which an expression reads as a subtraction."""
     match = re.compile(r"[\w-]+").match(use.expression.source, name.offset)
     if match is None or "-" not in match[0] or not use.view.find(match[0])[0]:
@@ -149,18 +140,18 @@ def _dashed(use: Use, name: NameUse) -> str:
     return f"write {RESULTS}[{match[0]!r}]: a '-' subtracts here"
 
 
-def _span(subject: Subject, use: Use, offset: int | None, length: int) -> Span | None:
+def _span(subject: scopes.Subject, use: scopes.Use, offset: int | None, length: int) -> Span | None:
     span = subject.places.span(use.expression, offset, length)
     return span or subject.places.node(use.path)
 
 
-def check_truths(subject: Subject) -> Iterator[Diagnostic]:
+def check_truths(subject: scopes.Subject) -> Iterator[Diagnostic]:
     """Warns of a loop that a model's text ends: any text but an empty one counts as true (W023).
 
     It warns only if the condition is nothing but the answer.
     """
     tests = {id(c.test) for _, _, c, _ in subject.conditions() if isinstance(c, When)}
-    for use in uses_in(subject.workflow) if subject.is_text_suspicious and tests else ():
+    for use in scopes.uses_in(subject.workflow) if subject.is_text_suspicious and tests else ():
         path = _path(use.expression) if id(use.expression) in tests else None
         if path is not None and _is_text(use, path):
             yield _counts_as_true(subject, use, path)
@@ -173,15 +164,15 @@ def _path(expression: Expression) -> Path | None:
         return None
 
 
-def _is_text(use: Use, path: Path) -> bool:
+def _is_text(use: scopes.Use, path: Path) -> bool:
     giver = use.view.origin(path[0])
     if not isinstance(giver, Task) or giver.kind not in _ANSWERING or giver.when is not None:
         return False
-    shape = reduce(part_of, path[1], use.view.find(path[0])[1])
+    shape = reduce(scopes.part_of, path[1], use.view.find(path[0])[1])
     return shape is not None and shape.kind == "text"
 
 
-def _counts_as_true(subject: Subject, use: Use, path: Path) -> Diagnostic:
+def _counts_as_true(subject: scopes.Subject, use: scopes.Use, path: Path) -> Diagnostic:
     name, keys = path
     shown = reduce(joined_path, keys, name)[:60]
     instead = f"give {name[:60]!r} returns: {{done: boolean}} and write {name[:60]}.done"
@@ -197,7 +188,7 @@ def _counts_as_true(subject: Subject, use: Use, path: Path) -> Diagnostic:
     )
 
 
-def check_commands(subject: Subject) -> Iterator[Diagnostic]:
+def check_commands(subject: scopes.Subject) -> Iterator[Diagnostic]:
     """Checks that no value is where the program of a command would take it for code (W021).
 
     It checks lists of arguments such as `[sh, -c, "echo {{ x }}"]`, and the input of commands.

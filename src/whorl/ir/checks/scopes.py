@@ -14,15 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from whorl.errors import Span, did_you_mean
-from whorl.ir import nodes
-from whorl.ir.expressions import (
-    Names,
-    bound_names,
-    conditions_in,
-    expressions_in,
-    inner_values,
-    outer_values,
-)
+from whorl.ir import expressions, nodes
 from whorl.ir.nodes import Assign, Block, ForEach, Loop, Node, Workflow
 from whorl.ir.values import Expression, Port, Value
 from whorl.ir.walk import Places, blocks_of, names_given, node_path, slot_path, walk
@@ -210,7 +202,7 @@ class Subject:
 
     workflow: Workflow
     places: Places
-    names: Names
+    names: expressions.Names
     is_budget_needed: bool = False
     facts: tuple[str, ...] = ()
     is_text_suspicious: bool = False
@@ -226,7 +218,7 @@ class Subject:
     def conditions(self) -> Iterator[tuple[str, Loop, Condition, Span | None]]:
         """Returns all conditions of loops, each with its loop and its place."""
         for path, loop in self.loops():
-            for condition in conditions_in(loop.until):
+            for condition in expressions.conditions_in(loop.until):
                 yield path, loop, condition, self.places.part(condition) or self.places.node(path)
 
 
@@ -363,23 +355,23 @@ def _seen_in(
     for index, node in enumerate(block.nodes):
         at = node_path(path, node.name)
         view = replace(at_end, index=index)
-        yield at, outer_values(node), view
+        yield at, expressions.outer_values(node), view
         for slot, inner in blocks_of(node):
             inside = View(_scope_of(inner), None, view.shapes, _bound(node, view), view, node)
             if isinstance(node, Loop):
-                yield at, inner_values(node), inside
+                yield at, expressions.inner_values(node), inside
             yield from _seen_in(inner, inside, slot_path(at, slot))
 
 
 def _uses(values: Iterable[Value | None], view: View, path: str) -> Iterator[Use]:
     for value in values:
-        for expression in expressions_in(value):
+        for expression in expressions.expressions_in(value):
             yield Use(expression, view, path)
 
 
 def _bound(node: Node, view: View) -> Bound:
     """Returns the names that a node binds for the block inside it; `view` is that of the node."""
-    bound: Bound = dict.fromkeys(bound_names(node))
+    bound: Bound = dict.fromkeys(expressions.bound_names(node))
     if isinstance(node, Loop):
         bound.update({name: view.shapes.of_fact(node, fact) for name, fact in node.facts})
         bound.update(dict.fromkeys(name for name, _ in node.bind))

@@ -19,17 +19,8 @@ from whorl.errors import StoreError, UsageError, WhorlError, safe
 from whorl.providers.json_values import table_of
 from whorl.providers.task import Request
 from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of, starts_of
+from whorl.wings.automation import rules
 from whorl.wings.automation.registry import Schedules, lets_triggers, not_let, of_triggers, prepared
-from whorl.wings.automation.rules import (
-    GRACE_S,
-    OPEN_MAX,
-    POLLED,
-    Windows,
-    due_until,
-    iso,
-    key_of,
-    rule_of,
-)
 from whorl.wings.automation.table import Firing, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
@@ -117,13 +108,13 @@ class Scheduler:
             if not schedule.paused:
                 await self._plan(schedule)
         waiting: dict[str, list[Firing]] = {}
-        for firing in await asyncio.to_thread(self._table.waiting, OPEN_MAX) if own else ():
+        for firing in await asyncio.to_thread(self._table.waiting, rules.OPEN_MAX) if own else ():
             waiting.setdefault(firing.schedule, []).append(firing)
         self._has_waiting = bool(waiting)
         for id_, firings in waiting.items():
             if id_ not in known:
                 continue
-            if POLLED in known[id_].rule:
+            if rules.POLLED in known[id_].rule:
                 # Others may take their time to answer.
                 self._aside(id_, self._start_newest(known[id_], firings))
             else:
@@ -162,7 +153,7 @@ class Scheduler:
 
     async def _plan(self, schedule: Schedule) -> None:
         try:
-            rule = rule_of(schedule.rule)
+            rule = rules.rule_of(schedule.rule)
         except UsageError as fault:
             await self._table.note_fault(schedule, str(fault))
             return
@@ -171,9 +162,9 @@ class Scheduler:
             due = await asyncio.to_thread(next, rule.times(schedule.cursor), None)
             self._next[schedule.id] = (place, due)
         due = self._next[schedule.id][1]
-        is_set_back = schedule.cursor > now + GRACE_S
+        is_set_back = schedule.cursor > now + rules.GRACE_S
         if is_set_back or (due is not None and due <= now):
-            cursor, firings = await asyncio.to_thread(due_until, rule, schedule, now)
+            cursor, firings = await asyncio.to_thread(rules.due_until, rule, schedule, now)
             if await self._table.plan(schedule, cursor, firings):
                 del self._next[schedule.id]
                 self.awake.set()
@@ -220,7 +211,7 @@ class Scheduler:
     async def _start(self, schedule: Schedule, firing: Firing) -> None:
         try:
             workflow, start = await asyncio.to_thread(
-                prepared, self.project, self.providers, schedule, key_of(schedule, firing.due)
+                prepared, self.project, self.providers, schedule, rules.key_of(schedule, firing.due)
             )
             starts = await self._starts(workflow, schedule, firing, start)
         except StoreError:
@@ -248,7 +239,7 @@ class Scheduler:
     ) -> Starts | None:
         """Returns the runs that a firing starts, or None if the polled system has no news."""
         given: Start | None = windowed(workflow, schedule, start, firing.due)
-        if POLLED in schedule.rule and workflow.trigger and workflow.trigger.poll:
+        if rules.POLLED in schedule.rule and workflow.trigger and workflow.trigger.poll:
             seals = self._store.seals
             given, rule = await polled(self.providers, seals, workflow, schedule, start)
             if rule != schedule.rule:
@@ -270,11 +261,11 @@ _NEXT: Final = "next"
 
 def windowed(workflow: Workflow, schedule: Schedule, start: Start, due: float) -> Start:
     """Adds the window that is due to a start, if its trigger has windows."""
-    rule = rule_of(schedule.rule)
-    if not isinstance(rule, Windows):
+    rule = rules.rule_of(schedule.rule)
+    if not isinstance(rule, rules.Windows):
         return start
     begin, end = rule.span(due)
-    window: dict[str, Json] = {"windowStartTime": iso(begin), "windowEndTime": iso(end)}
+    window: dict[str, Json] = {"windowStartTime": rules.iso(begin), "windowEndTime": rules.iso(end)}
     return replace(start, input=start.input | {workflow.main_input: window})
 
 
