@@ -359,13 +359,8 @@ def skills_in(records: list[Json], now: float) -> tuple[list[Fields], frozenset[
 
 def facts(skill: Fields) -> Fields:
     """Returns the fields of a skill that templates read."""
-    return {
-        "skill_id": skill["id"],
-        "skill_name": skill["name"],
-        "skill_type": skill["skill_type"],
-        "skill_steps": skill["steps"],
-        "skill_tags": skill["tags"],
-    }
+    parts = words("id name type steps tags")
+    return {f"skill_{part}": skill.get(part, skill["skill_type"]) for part in parts}
 
 
 def used(skill: Fields, now: float, *, success: bool) -> Fields:
@@ -400,12 +395,8 @@ def find_skill(records: list[Json], given: Fields, now: float) -> Amendment:
     rated = ((s, _scores(s, wanted, about)) for s in fitting if domain in ("", s["domain"]))
     best = best_of(rated, payload, top_k=3, min_score=0.5)
     candidates: list[Json] = [
-        {
-            "skill_name": skill["name"],
-            "score": scores["combined_score"],
-            "reasoning": _why(skill, scores),
-        }
-        for skill, scores in best
+        {"skill_name": s["name"], "score": found["combined_score"], "reasoning": _why(s, found)}
+        for s, found in best
     ]
     if not best:
         least = number(payload, "min_score", default=0.5)

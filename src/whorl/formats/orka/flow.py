@@ -172,26 +172,21 @@ class _BlockReader:
             at = f"{path}/path_run/path_agent@case.{name}/{name}"
             return placed(self._read(chosen, at), chosen, (), None, halts=False)
 
-        match agent.type:
-            case "fork":
-                return self._read_fork(agent, path)
-            case "join":
-                return ir.Compute(name=agent.id, value=self._read_join(agent))
-            case "router":
-                return self._read_router(agent)
-            case "loop":
-                return read_loop(agent, section, read_block)
-            case "graph-scout":
-                return read_scout(agent, section, read_chosen)
-            case "path_executor":
-                return read_executor(agent, section, read_chosen)
-            case "failover":
-                return read_failover(agent, section, path)
-            case kind if kind in ANSWERING:
-                return ANSWERING[kind](agent, section)
-            case _:
-                # Its type is reported already; others may still refer to its name.
-                return ir.Compute(name=agent.id, value=ir.Constant(None))
+        readers: dict[str, Callable[[], ir.Node]] = {
+            "fork": lambda: self._read_fork(agent, path),
+            "join": lambda: ir.Compute(name=agent.id, value=self._read_join(agent)),
+            "router": lambda: self._read_router(agent),
+            "loop": lambda: read_loop(agent, section, read_block),
+            "graph-scout": lambda: read_scout(agent, section, read_chosen),
+            "path_executor": lambda: read_executor(agent, section, read_chosen),
+            "failover": lambda: read_failover(agent, section, path),
+        }
+        if agent.type in readers:
+            return readers[agent.type]()
+        if agent.type in ANSWERING:
+            return ANSWERING[agent.type](agent, section)
+        # Its type is reported already; others may still refer to its name.
+        return ir.Compute(name=agent.id, value=ir.Constant(None))
 
     def _held(self, name: str) -> Iterable[Agent]:
         """Returns an agent, with the agents that it runs if it is a fork."""

@@ -123,9 +123,7 @@ def get_collaborative_responses(run: Run) -> str:
 def get_fork_responses(run: Run, group: Value) -> Table:
     names = [name for name in outputs.listed(run, "forks") if group is None or name == group]
     branches = outputs.table_in(outputs.last_of(run, names))
-    return {
-        name: outputs.response_of(value) for name, value in branches.items() if value is not None
-    }
+    return {n: outputs.response_of(value) for n, value in branches.items() if value is not None}
 
 
 def joined_results(run: Run) -> Value:
@@ -168,10 +166,8 @@ def _memories(run: Run, about: Value) -> str:
 
 
 def get_debate_evolution(run: Run) -> str:
-    lines = [
-        f"Round {number}: score {run.text(outputs.member(record, 'score')) or 'unknown'}"
-        for number, record in enumerate(get_past_loops(run), start=1)
-    ]
+    scores = [run.text(outputs.member(record, "score")) for record in get_past_loops(run)]
+    lines = (f"Round {n}: score {score or 'unknown'}" for n, score in enumerate(scores, start=1))
     return "\n".join(lines) or "First round of the debate"
 
 
@@ -201,10 +197,8 @@ def truncate(run: Run, value: Value, length: Value, killwords: Value, end: Value
 def format_loop_metadata(run: Run, records: Value, most: Value) -> str:
     items = records if isinstance(records, list) else []
     kept = items[-most:] if isinstance(most, int) and most > 0 else items
-    lines = (
-        f"Loop {number}: {run.text(record)}"
-        for number, record in enumerate(kept, start=len(items) - len(kept) + 1)
-    )
+    numbered = enumerate(kept, start=len(items) - len(kept) + 1)
+    lines = (f"Loop {number}: {run.text(record)}" for number, record in numbered)
     return outputs.joined(run, "\n", lines, "format_loop_metadata")
 
 
@@ -273,9 +267,7 @@ def timestamp(run: Run, at: Value) -> str:
 def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     table, whole = outputs.table_in(settings), outputs.table_in(it)
     loop = outputs.table_in(whole.get("loop"))
-    by_agent = {
-        name: whole[name] for name in outputs.texts_in(table.get("results")) if name in whole
-    }
+    by_agent = {n: whole[n] for n in outputs.texts_in(table.get("results")) if n in whole}
     results = {name: value for name, value in by_agent.items() if value is not None}
     # The document is what the reader found, or what the last agent said that does not score.
     names = [name for name in outputs.texts_in(table.get("agents")) if name in results]
@@ -373,10 +365,8 @@ def category(run: Run, it: Value, options: Value) -> str:
 
 
 def structured(run: Run, it: Value, fields: Value) -> Value:
-    return {
-        **outputs.table_in(fields),
-        **(outputs.fields_of(it) or {"response": outputs.response_of(it)}),
-    }
+    found = outputs.fields_of(it) or {"response": outputs.response_of(it)}
+    return {**outputs.table_in(fields), **found}
 
 
 def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) -> Value:
@@ -465,10 +455,8 @@ def failover(run: Run, it: Value, names: Value) -> Value:
 def search_words(run: Run, it: Value) -> Value:
     if not isinstance(it, list):
         return it
-    text = outputs.joined(
-        run, "\n", (outputs.printed(run, result) for result in it), "what a search found"
-    )
-    return {"response": text, "results": it}
+    texts = (outputs.printed(run, result) for result in it)
+    return {"response": outputs.joined(run, "\n", texts, "what a search found"), "results": it}
 
 
 def memories_text(run: Run, it: Value) -> Value:

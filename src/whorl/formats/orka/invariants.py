@@ -112,10 +112,8 @@ def artifacts(run: Run) -> Table:
             for name in calls
         ],
         "structured_outputs": {
-            name: {
-                "schema_valid": set(texts_in(fields)) <= outputs.fields_of(run.lookup(name)).keys()
-            }
-            for name, fields in table_in(graph.get("structured")).items()
+            name: {"schema_valid": {*texts_in(f)} <= outputs.fields_of(run.lookup(name)).keys()}
+            for name, f in table_in(graph.get("structured")).items()
             if name in records and name not in failed
         },
         "graphscout_candidates": [

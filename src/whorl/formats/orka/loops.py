@@ -380,9 +380,7 @@ def _read_criteria(loop: Agent, inner: Section, scoring: Scoring) -> None:
     for entry in changed if isinstance(changed, Mapping) else ():
         number = number_of(entry.value)
         if entry.name not in paths:
-            message = (
-                f"there is no criterion {entry.name[:80]!r} in the context {scoring.context!r}"
-            )
+            message = f"there is no criterion {entry.name[:80]!r} in context {scoring.context!r}"
             advice = did_you_mean(entry.name, paths) or f"criteria: {', '.join(paths)}"
             context.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
         elif number is None or number < 0:
@@ -430,9 +428,7 @@ def _read_path(context: FileContext, written: Value) -> list[Json]:
         message = f"{text[:60]!r} is not a path to a value"
         context.report("W007", message, written.span, label="here", help=_PATH_HELP)
         return []
-    return [
-        step["name"] or step["single"] or step["double"] or int(step["index"]) for step in steps
-    ]
+    return [s["name"] or s["single"] or s["double"] or int(s["index"]) for s in steps]
 
 
 def read_patterns(context: FileContext, written: list[Scalar], *, is_score: bool) -> list[Json]:

@@ -164,7 +164,8 @@ def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Va
     boosts = advice if isinstance(advice, list) else []
     weight = number_in(table["brain_boost_weight"])
     for candidate, boost in zip(candidates, boosts, strict=False):
-        _raise_score(candidate, weight * number_in(boost))
+        raised = number_in(candidate["score"]) + weight * number_in(boost)
+        candidate["score"] = round(raised, 4)
     wanted, why = _recommended(answered, candidates, table)
     candidates.sort(key=lambda candidate: -number_in(candidate["score"]))
     best = candidates[: max(1, int(number_in(table["k_beam"])))]
@@ -192,10 +193,6 @@ def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Va
     }
 
 
-def _raise_score(candidate: Table, change: float) -> None:
-    candidate["score"] = round(number_in(candidate["score"]) + change, 4)
-
-
 def _recommended(
     answered: Value, candidates: list[Table], table: Table
 ) -> tuple[Table | None, str]:
@@ -213,7 +210,7 @@ def _recommended(
             if candidate["path"] == row.get("path"):
                 parts = table_in(candidate["score_components"])
                 change = min(1.0, max(0.0, number_in(row.get("score")))) - number_in(parts["llm"])
-                _raise_score(candidate, weight * change)
+                candidate["score"] = round(number_in(candidate["score"]) + weight * change, 4)
                 candidate["score_components"] = {**parts, "llm": number_in(row.get("score"))}
     known = {str(agent["id"]) for agent in tables_in(table.get("agents"))}
     path = texts_in(answer.get("recommended_path"))
@@ -344,19 +341,15 @@ def _names_in(value: Value, holder: Value, key: str) -> list[str] | None:
             break
         holder = value
         if (loop := table_in(value.get("result"))) and "loops_completed" in value:
-            decisions = (
-                part for part in tables_in([*loop.values()]) if {"target", "path"} & part.keys()
-            )
-            value = next(decisions, None)
+            parts = tables_in([*loop.values()])
+            value = next((part for part in parts if {"target", "path"} & part.keys()), None)
             continue
         opened = ("target", "response", "result", "payload", "path")
         key = next((name for name in opened if name in value), "")
         value = value.get(key) if key else None
     decision = table_in(holder).get("decision")
     if isinstance(decision, str) and decision not in ("commit_next", "commit_path", "shortlist"):
-        raise EvaluationError(
-            f"the decision is {decision[:60]!r}, which does not name agents to run"
-        )
+        raise EvaluationError(f"the decision is {decision[:60]!r}, which names no agents to run")
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list):
@@ -379,9 +372,8 @@ def _list_in(text: str) -> list[Value] | None:
         parts = stripped[1:-1].split(",")
         return [name for part in parts if (name := part.strip().strip("\"'"))]
     lines = [line.strip() for line in stripped.splitlines() if line.strip()]
-    if lines and all(line.startswith("- ") for line in lines):
-        return [line[2:].strip().strip("\"'") for line in lines]
-    return None
+    is_list = bool(lines) and all(line.startswith("- ") for line in lines)
+    return [line[2:].strip().strip("\"'") for line in lines] if is_list else None
 
 
 def executed(run: Run, it: Value, aborts: Value) -> Table:

@@ -24,10 +24,9 @@ class OrkaChanges(ListChanges):
     @classmethod
     def draw(cls, document: Document) -> sketch.Sketch:
         parts = list(_drawn(document.root, (), "", set()))
-        nodes = (part for part in parts if isinstance(part, sketch.SketchNode))
-        return sketch.Sketch(
-            tuple(nodes), tuple(part for part in parts if isinstance(part, sketch.SketchEdge))
-        )
+        nodes = tuple(part for part in parts if isinstance(part, sketch.SketchNode))
+        edges = tuple(part for part in parts if isinstance(part, sketch.SketchEdge))
+        return sketch.Sketch(nodes, edges)
 
     def orders(self, node: sketch.SketchNode) -> list[sketch.Keys]:
         where = (*node.where[:-2], "orchestrator", "agents")
@@ -45,12 +44,10 @@ def _drawn(
         name = text_of(sketch.at(item, "id"))
         if not name:
             continue
-        path, kind = (
-            sketch.unique_path(taken, sketch.joined(parent, name)),
-            text_of(sketch.at(item, "type")),
-        )
+        path = sketch.unique_path(taken, sketch.joined(parent, name))
         own, inner = (*where, "agents", index), sketch.at(item, "internal_workflow")
         body: Body = "inline" if inner is not None else "none"
+        kind = text_of(sketch.at(item, "type"))
         yield sketch.SketchNode(path, kind, own, parent, title=name, body=body, value=item)
         if before:
             yield sketch.SketchEdge(before, path)

@@ -271,9 +271,8 @@ BRAIN = {
 
 def read_brain(agent: Agent, _: Section) -> ir.Node:
     """Reads an agent that keeps lessons from run to run, or finds them again."""
-    operation = agent.context.choice(
-        agent.get("operation"), BRAIN, "a brain has no operation", "learn"
-    )
+    word = agent.get("operation")
+    operation = agent.context.choice(word, BRAIN, "a brain has no operation", "learn")
     written = scalar_of(agent.get("prompt"))
     payload: ir.Value = template("{{ get_input() }}")
     if written is not None:
@@ -285,14 +284,9 @@ def read_brain(agent: Agent, _: Section) -> ir.Node:
 
 def amend(name: str, namespace: str, change: str, given: ir.Fields) -> ir.Task:
     """Returns the task that changes or queries a memory by a function of the library."""
-    inputs: tuple[tuple[str, ir.Value], ...] = (
-        ("operation", ir.Constant("amend")),
-        ("namespace", ir.Constant(namespace)),
-        ("library", ir.Constant(LIBRARY)),
-        ("change", ir.Constant(change)),
-        ("with", given),
-    )
-    return ir.Task(name=name, kind="memory", inputs=ir.Fields(inputs))
+    words = {"operation": "amend", "namespace": namespace, "library": LIBRARY, "change": change}
+    entries = ((key, ir.Constant(word)) for key, word in words.items())
+    return ir.Task(name=name, kind="memory", inputs=ir.Fields((*entries, ("with", given))))
 
 
 def read_invariants(agent: Agent, _: Section) -> ir.Node:
