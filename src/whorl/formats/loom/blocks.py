@@ -431,9 +431,8 @@ def read_agent(action: Action) -> ir.Node:
         )
     used = _used_tools(action, asked.name, tools)
     given: list[Json] = [asked.name, used.name, f"{action.name}_result"]
-    handovers: dict[str, Json] = {
-        tool.key: _spelled(context, tool.agent) for tool in tools if tool.agent
-    }
+    named = ((tool.key, _spelled(context, tool.agent)) for tool in tools if tool.agent)
+    handovers: dict[str, Json] = dict(named)
     return ir.Loop(
         name=action.name,
         body=ir.Block((asked, replace(used, after=(ir.After(asked.name, ("succeeded",)),)))),
@@ -518,9 +517,8 @@ def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:
 def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:
     if tool.is_server:
         # A tool of a server, as the model wants it.
-        parts = {
-            name: forms.jinja(f'fact("{CALL}").{name}') for name in ("tool", "arguments", "pin")
-        }
+        names = ("tool", "arguments", "pin")
+        parts = {part: forms.jinja(f'fact("{CALL}").{part}') for part in names}
         name, inputs = f"{action.name}_{tool.name}", forms.fields(server=tool.name, **parts)
         return ir.Block((ir.Task(name=name, kind="tool", inputs=inputs),)), [[name, True]]
     actions = find_mapping(tool.entry.value, "actions") or Mapping((), tool.entry.key.span)
@@ -651,6 +649,5 @@ def _read_retry(action: Action) -> ir.Node:
     held = replace(action, type=text_at(inner, "type").lower(), fields=inner)
     held.check()
     node = _read_action(held)
-    return replace(
-        node, retry=action.retry() or read_policy(action.context, Mapping((), action.span))
-    )
+    retry = action.retry() or read_policy(action.context, Mapping((), action.span))
+    return replace(node, retry=retry)

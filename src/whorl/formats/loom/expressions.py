@@ -178,9 +178,8 @@ class ExpressionReader:
         self.functions = _functions(library, lenient)
         # A reader makes an expression of a text with several, which may be long as a whole.
         is_made = source.startswith("@$")
-        self.length_max = _LENGTHS_MAX.get(
-            library, LIMITS.source_max if is_made else EXPRESSION_MAX
-        )
+        usual = LIMITS.source_max if is_made else EXPRESSION_MAX
+        self.length_max = _LENGTHS_MAX.get(library, usual)
         self.depth = 0
         self.optional = 0
         self.start = 0
@@ -326,9 +325,8 @@ class ExpressionReader:
         return tree.Apply(entry, given, tuple(arguments[named:]), (), name.start)
 
     def _unexpected(self, expected: str) -> LanguageError:
-        expected, actual = (
-            _DESCRIPTIONS.get(kind, repr(kind)) for kind in (expected, self.token.kind)
-        )
+        kinds = (expected, self.token.kind)
+        expected, actual = (_DESCRIPTIONS.get(kind, repr(kind)) for kind in kinds)
         return LanguageError(
             f"Unable to parse template language expression {self._shown()}: expected {expected}, "
             f"not {actual}",

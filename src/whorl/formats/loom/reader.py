@@ -174,9 +174,8 @@ def _check_spelling(context: LoomContext, definition: Mapping) -> None:
                 context.check_spelling(entry.value, names, owner, warns=kind == "trigger")
             if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
                 owner = f"inputs of {kind} {entry.name[:60]!r}"
-                context.check_spelling(
-                    find(entry.value, "inputs"), forms.OBJECT_FIELDS["request"], owner
-                )
+                given, names = find(entry.value, "inputs"), forms.OBJECT_FIELDS["request"]
+                context.check_spelling(given, names, owner)
 
 
 def _trigger(

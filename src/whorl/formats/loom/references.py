@@ -241,9 +241,8 @@ class _Names:
         # Names of a deployment are known only after it.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
-        self.parameters = lowered_names(
-            (*parameters_of(context, form), *form.templates[0].meter.hoisted)
-        )
+        hoisted = form.templates[0].meter.hoisted
+        self.parameters = lowered_names((*parameters_of(context, form), *hoisted))
         self.asked_for = [template.is_asked_for for template in form.templates]
         self.chains: dict[str, list[tuple[ir.Node, ...]]] = {}
         # The actions that declare variables, which no other action may read before.

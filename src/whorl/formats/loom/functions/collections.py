@@ -256,9 +256,7 @@ URIS(
     "the port, or the default port of the scheme",
     lambda uri: int(uri["port"] or _PORTS.get(uri["scheme"].lower(), -1)),
 )(_uri_part)
-URIS("uriQuery(uri:str)", "the query with its question mark", lambda uri: uri["query"] or "")(
-    _uri_part
-)
+URIS("uriQuery(uri:str)", "the query with its mark", lambda uri: uri["query"] or "")(_uri_part)
 URIS("uriScheme(uri:str)", "the scheme", lambda uri: uri["scheme"].lower())(_uri_part)
 
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\Z", re.ASCII)
@@ -466,9 +464,7 @@ def _items(run: Run, collections: list[Value]) -> list[Value]:
     return items
 
 
-COLLECTIONS("reverse(collection:array)", "an array in reverse order")(
-    lambda run, items: items[::-1]
-)
+COLLECTIONS("reverse(collection:array)", "the array in reverse")(lambda run, items: items[::-1])
 
 
 @COLLECTIONS(
@@ -478,9 +474,8 @@ def _sort(run: Run, items: list[Value], path: str | None) -> list[Value]:
     if path is not None:
         run.spend(len(items) * (2 + (len(path) >> 5)))
     run.spend(run.weigh(items) * len(items).bit_length() >> 4)
-    keyed = [
-        (item if path is None else arguments.forgiving_item(item, path), item) for item in items
-    ]
+    key = (lambda item: item) if path is None else partial(arguments.forgiving_item, key=path)
+    keyed = [(key(item), item) for item in items]
     missing = [item for key, item in keyed if key is None]
     present = [pair for pair in keyed if pair[0] is not None]
     kinds = {float if arguments.is_number(key) else type(key) for key, _ in present}
@@ -586,9 +581,7 @@ def condition_check(function: str, place: int) -> FunctionEntry:
 
 
 @LOGICAL("or(condition, ...)", "whether any condition is true; stops at the first true one", any)
-@LOGICAL(
-    "and(condition, ...)", "whether all conditions are true; stops at the first false one", all
-)
+@LOGICAL("and(condition, ...)", "whether all conditions are true; stops at the first false", all)
 def _decided(
     function: str, decide: Callable[[list[bool]], bool], run: Run, values: list[Value]
 ) -> bool:
