@@ -290,9 +290,8 @@ def report_wrong(context: Context, value: Value, form: Form, at: Location) -> No
     is_number = number_of(value) is not None
     form = limits[0] if is_number and limits else form
     message, advice = f"{at.words} must be {form.words}, not {shown(value)}", f"write {form.words}"
-    context.report(
-        "W007", message, value.span, label=f"expected {form.words}", help=meant or advice
-    )
+    label, advice = f"expected {form.words}", meant or advice
+    context.report("W007", message, value.span, label=label, help=advice)
 
 
 def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:

@@ -231,10 +231,8 @@ class Command(OneOf):
             expression = ir.Expression("jinja", placed.source, context.library)
             context.places.remember(expression, value, placed.offset)
             variables.append((placed.name, expression))
-        return {
-            "inputs.script": ir.Constant(script.text),
-            "inputs.variables": ir.Fields(tuple(variables)),
-        }
+        given = ir.Fields(tuple(variables))
+        return {"inputs.script": ir.Constant(script.text), "inputs.variables": given}
 
     def write(self, context: Context, value: Any) -> Any:
         inputs = dict(value.inputs.entries)

@@ -113,10 +113,8 @@ class Port(forms.Object):
             if attributes.get("secret"):
                 message = f"input {at.field!r} is secret, and its default is in the file"
                 advice = "leave the default out: a secret is given to each run"
-                span = default.span
-                context.report(
-                    "W007", message, span, label="not secret", help=advice, is_secret=True
-                )
+                label, span = "not secret", default.span
+                context.report("W007", message, span, label=label, help=advice, is_secret=True)
         return attributes
 
     def _check_default(
