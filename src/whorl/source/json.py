@@ -168,9 +168,8 @@ class _Scanner:
         self, value: str | float | bool | None, start: int, raw: str, *, quoted: bool = False
     ) -> source.Scalar:
         span, extent = self._lines.span(start, self._at), (start, self._at)
-        return source.Scalar(
-            value, span, quoted, raw, "json" if quoted else "plain", self._lines, extent
-        )
+        style: source.Style = "json" if quoted else "plain"
+        return source.Scalar(value, span, quoted, raw, style, self._lines, extent)
 
     def _skip_blanks(self) -> None:
         if self._text[self._at : self._at + 1] not in _BLANKS:

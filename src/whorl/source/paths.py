@@ -74,13 +74,11 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
     ):
         if is_refused:
             _refuse(reference, reason, span, code=OUTSIDE)
-    top, path = (
-        _real(each, reference, span) for each in (root, Path(base_file).parent / reference)
-    )
+    real = partial(_real, name=reference, span=span)
+    top, path = real(root), real(Path(base_file).parent / reference)
     if not path.is_relative_to(top):
-        _refuse(
-            reference, "is outside of the project; copy it into the project", span, code=OUTSIDE
-        )
+        reason = "is outside of the project; copy it into the project"
+        _refuse(reference, reason, span, code=OUTSIDE)
     return path
 
 
@@ -184,10 +182,8 @@ def _fits(parts: tuple[str, ...], globs: tuple[str, ...]) -> bool:
     if globs == ("**",):
         return bool(parts) and not any(part.startswith(".") for part in parts)
     if globs[0] == "**":
-        is_hidden = bool(parts) and parts[0].startswith(".")
-        return _fits(parts, globs[1:]) or (
-            bool(parts) and not is_hidden and _fits(parts[1:], globs)
-        )
+        inner = parts[1:] if parts and not parts[0].startswith(".") else None
+        return _fits(parts, globs[1:]) or (inner is not None and _fits(inner, globs))
     if not parts or parts[0].startswith(".") > globs[0].startswith("."):
         return False
     return fnmatchcase(parts[0], globs[0]) and _fits(parts[1:], globs[1:])

@@ -260,9 +260,8 @@ class _Builder:
 
     def _dash(self, index: int, column: int) -> int:
         """Return the start of the next item of a block sequence, after the end of the last one."""
-        dash = re.compile(rf"[\n\r\x85\u2028\u2029] {{{column}}}-(?!\S)").search(
-            self._lines.text, index
-        )
+        pattern = re.compile(rf"[\n\r\x85\u2028\u2029] {{{column}}}-(?!\S)")
+        dash = pattern.search(self._lines.text, index)
         return index if dash is None else dash.end() - 1
 
     def _block_end(self, start: int, end: int) -> int:
@@ -291,9 +290,8 @@ class _Builder:
         index = _extent(event)[0]
         span = self._lines.span(index, max(index + 1, self._content_start(event)))
         advice = "quote the text if it begins with '!'; otherwise remove the tag"
-        self._report.fail(
-            f"tags such as {shown(event.tag)} are not supported", span, "a tag", advice
-        )
+        message = f"tags such as {shown(event.tag)} are not supported"
+        self._report.fail(message, span, "a tag", advice)
 
     def _refuse_key(self, index: int) -> NoReturn:
         if self._lines.text.startswith("{{", max(0, index - 1)):
@@ -309,9 +307,8 @@ def _layout(
 ) -> source.Layout:
     """Return the layout of a collection; a block ends with its last entry."""
     end = _extent(closing)[1] if event.flow_style else places[-1].end if places else start
-    return source.Layout(
-        (start, end), tuple(places), bool(event.flow_style), event.anchor is not None
-    )
+    is_flow, is_anchored = bool(event.flow_style), event.anchor is not None
+    return source.Layout((start, end), tuple(places), is_flow, is_anchored)
 
 
 def _extent(event: yaml.Event) -> tuple[int, int]:

@@ -156,9 +156,8 @@ class Interpreter:
 
 
 SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash")
-_SHELL: Final = Interpreter(
-    regex(r"[-+][elufvx]*|--"), regex(r"[-+][elufvx]*o"), regex(r"-[elufvx]*c")
-)
+_FLAGS: Final = regex(r"[-+][elufvx]*|--")
+_SHELL: Final = Interpreter(_FLAGS, regex(r"[-+][elufvx]*o"), regex(r"-[elufvx]*c"))
 _PYTHON: Final = Interpreter(regex(r"-[uBIEsSOq]+"), regex(r"-[WX]"), regex(r"-[uBIEsSOq]*c|-m"))
 _AWK: Final = Interpreter(regex(r"-F.+"), regex(r"-[vF]"), regex(r"-f"))
 # Also behind its script.

@@ -103,9 +103,7 @@ class Shapes:
             case nodes.Group() | nodes.Branch():
                 inner = [block for _, block in blocks_of(node)]
                 if all(block.open for block in inner):
-                    fields = {
-                        n: s for block in inner for n, s in self.of_block(block).fields.items()
-                    }
+                    fields = {n: s for one in inner for n, s in self.of_block(one).fields.items()}
                     return Shape("object", {"branch": PLAIN} | fields)
         return None
 

@@ -93,10 +93,7 @@ def check_cycles(subject: Subject) -> Iterator[Diagnostic]:
 def _circle(block: nodes.Block) -> list[str]:
     """Returns a circle of nodes, each waiting for the next one, from the first one written."""
     names = {node.name: index for index, node in enumerate(block.nodes)}
-    waits = {
-        node.name: [after.node for after in node.after if after.node in names]
-        for node in block.nodes
-    }
+    waits = {n.name: [after.node for after in n.after if after.node in names] for n in block.nodes}
     if len(waits) < len(block.nodes):
         return []  # Two nodes of one name are reported as that.
     try:
@@ -160,10 +157,8 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
             continue
         span, calls = subject.places.node(path), f"{node.name!r} calls {node.workflow[:60]!r}, "
         if node.workflow not in called:
-            advice = suggest(node.workflow, called)
-            yield Diagnostic(
-                "W005", f"{calls}which does not exist", span, "unknown workflow", advice
-            )
+            message, advice = f"{calls}which does not exist", suggest(node.workflow, called)
+            yield Diagnostic("W005", message, span, "unknown workflow", advice)
         elif _leads_back(node.workflow, called):
             advice = "repeat steps with a loop, which has limits"
             yield Diagnostic("W011", f"{calls}which calls itself", span, "leads back", advice)

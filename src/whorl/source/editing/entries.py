@@ -310,9 +310,7 @@ def fresh(text: Text, path: Path, name: str | None, shape: Shape) -> Iterator[Pi
     """Returns the ways of writing a new entry for a container, in the style of its neighbours."""
     value, holder = json_of(shape), text.value(path)
     is_empty = isinstance(holder, Scalar) or not len(holder)
-    is_flow = text.is_json or (
-        not isinstance(holder, Scalar) and not is_empty and holder.layout.flow
-    )
+    is_flow = text.is_json or not (isinstance(holder, Scalar) or is_empty or not holder.layout.flow)
     piece = Piece(name, shape, "", fresh=True)
     if not is_flow:
         word = "-" if name is None else f"{spelling.key(name)}:"
