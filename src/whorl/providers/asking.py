@@ -171,9 +171,8 @@ def _messages(
         role = _ROLES.get(str(fields.get("role")).lower())
         if role is None:
             inputs.refuse("messages", f"holds {item!r:.80}; each needs a role and a content")
-        messages.append(
-            conversations.Message(role, clean(task.Inputs("ask", fields).text("content")))
-        )
+        content = clean(task.Inputs("ask", fields).text("content"))
+        messages.append(conversations.Message(role, content))
     if inputs.get("prompt") is not None:
         prompt, files = with_texts(clean(inputs.text("prompt")), files)
         messages.append(conversations.Message("user", prompt, files=files))

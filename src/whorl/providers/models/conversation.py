@@ -275,9 +275,8 @@ def pins_of(turns: list[Json]) -> dict[str, str]:
 
 def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple[Json, list[str]]:
     """Returns the model's message with its calls for the next turn, and unused ids for them."""
-    used = {
-        str(call.get("id")) for turn in tables_of(turns) for call in tables_of(turn.get("calls"))
-    }
+    earlier = (call for turn in tables_of(turns) for call in tables_of(turn.get("calls")))
+    used = {str(call.get("id")) for call in earlier}
     ids: list[str] = []
     for call in answer.calls:
         name = _UNUSUAL.sub("-", call.id)

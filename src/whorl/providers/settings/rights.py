@@ -325,9 +325,7 @@ def _credential_words(table: Mapping[str, object]) -> Iterator[str]:
             else:
                 yield f"the header {name}"
     yours = table.get(YOURS)
-    yield from (
-        f"${name} of your environment" for name in (yours if isinstance(yours, list) else ())
-    )
+    yield from (f"${n} of your environment" for n in (yours if isinstance(yours, list) else ()))
 
 
 def _variable(reference: str) -> str:

@@ -334,9 +334,8 @@ class Connection:
 
 def _value(result: Any) -> Json:
     """Returns structured content if it has more than the text, else the text."""
-    parts = [
-        part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content
-    ]
+    dumped = {"mode": "json", "by_alias": True, "exclude_none": True}
+    parts = [part.model_dump(**dumped) for part in result.content]
     texts = [part.get("text", "") for part in parts if part.get("type") == "text"]
     text = clean("\n".join(texts))
     try:
