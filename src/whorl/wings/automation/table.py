@@ -185,9 +185,8 @@ class ScheduleTable:
         known = self.named(name)
         if known.trigger:
             words = f"the schedule {name!r} is the trigger of {known.file}"
-            raise UsageError(
-                words, help=f"`whorl server schedule pause {name}`, or change the file"
-            )
+            advice = f"`whorl server schedule pause {name}`, or change the file"
+            raise UsageError(words, help=advice)
 
         def apply(connection: apsw.Connection) -> None:
             own = "(SELECT id FROM schedules WHERE name = ?)"
