@@ -195,12 +195,8 @@ _ACTION_MAX = 60
 _LIKE_ENOUGH = 0.7
 _SENTENCE = re.compile(r"[^.!?\n]{20,400}")
 # Words of sentences that give an instruction.
-_ACTIONS = frozenset(
-    word
-    for named in (*STRUCTURES.values(), *PATTERNS.values())
-    for word in named.split("|")
-    if " " not in word and len(word) > 3
-)
+_SAID = [word for keys in (*STRUCTURES.values(), *PATTERNS.values()) for word in keys.split("|")]
+_ACTIONS = frozenset(word for word in _SAID if " " not in word and len(word) > 3)
 
 
 def learn(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -368,13 +364,8 @@ def used(skill: Fields, now: float, *, success: bool) -> Fields:
     confidence, uses = number_in(skill["confidence"]), int(number_in(skill["usage_count"]))
     rate = (number_in(skill["success_rate"]) * uses + success) / (uses + 1)
     change = 0.05 * (1 - confidence) if success else -0.1 * confidence
-    changed: Fields = {
-        **skill,
-        "confidence": round(confidence + change, 4),
-        "usage_count": uses + 1,
-        "success_rate": round(rate, 4),
-        "updated_at": now,
-    }
+    counted = {"usage_count": uses + 1, "success_rate": round(rate, 4), "updated_at": now}
+    changed: Fields = {**skill, "confidence": round(confidence + change, 4), **counted}
     return _renewed(changed, now) if success else changed
 
 
@@ -436,11 +427,8 @@ def _scores(skill: Fields, wanted: Fields, about: str) -> Fields:
     total += 0.15 * number_in(skill["confidence"])
     if semantic < 0.1 and structural < 0.6:
         total = 0.0
-    return {
-        "combined_score": round(total, 4),
-        "structural_score": structural,
-        "semantic_score": semantic,
-    }
+    parts: Fields = {"structural_score": structural, "semantic_score": semantic}
+    return {"combined_score": round(total, 4), **parts}
 
 
 def _why(skill: Fields, scores: Fields) -> str:
@@ -570,21 +558,17 @@ def find_episodes(records: list[Json], given: Fields, now: float) -> Amendment:
         why = "no past episode is related to this task"
         return Amendment(answer(why, episode_count=0, episodes=[]))
     most = count(payload, "max_tokens", 1_500, 100_000) * _CHARACTERS_A_TOKEN
+    shown: list[Json] = []
+    for episode, scores in best:
+        told = {"task_domain": episode["domain"], "success": episode["success"]}
+        told |= {"lessons": episode["lessons"]}
+        shown.append({"episode_id": episode["id"], **scores, **told})
     value = answer(
         _written([episode for episode, _ in best], most),
         best[0][1]["combined_score"],
         f"{len(best)} of {len(known)} episodes fit",
         episode_count=len(best),
-        episodes=[
-            {
-                "episode_id": episode["id"],
-                **scores,
-                "task_domain": episode["domain"],
-                "success": episode["success"],
-                "lessons": episode["lessons"],
-            }
-            for episode, scores in best
-        ],
+        episodes=shown,
     )
     return Amendment(value)
 

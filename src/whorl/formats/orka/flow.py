@@ -336,15 +336,9 @@ def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.No
     if is_true(agent.get("llm_evaluation_enabled")):
         prompt = computed("orka_scout_asks", "scout_question", "scout_options", listed)
         falls_back = settings["fallback_to_heuristics"] is True
-        nodes.append(
-            replace(
-                tasks.ask(agent, prompt=prompt),
-                name="scout_opinion",
-                when=has_paths,
-                on_failure="continue" if falls_back else "halt",
-                place=agent.place,
-            )
-        )
+        said = replace(tasks.ask(agent, prompt=prompt), name="scout_opinion", place=agent.place)
+        said = replace(said, when=has_paths, on_failure="continue" if falls_back else "halt")
+        nodes.append(said)
         opinion.append(("said", computed("orka_value", literal("scout_opinion"))))
     nodes.append(ir.Compute(name="scout_opinions", value=ir.Fields(tuple(opinion))))
     arguments = ("scout_question", "scout_options", "scout_opinions", listed)
@@ -469,19 +463,13 @@ def _run(
     listed = literal([*nodes])
     last = f"path_index + 1 == ({path.source}) | length" if needs_last else "false"
     came = ir.Expression("jinja", f"orka_came_of({_AGENT}, {listed}, {last})", tasks.LIBRARY)
+    kept = ((name, computed("orka_kept", literal(name), "path_result")) for name in (RAN, FAILED))
+    subject = ir.Expression("jinja", _AGENT)
     body: list[ir.Node] = [
         *bound,
-        ir.Branch(
-            name="path_agent", cases=cases, subject=ir.Expression("jinja", _AGENT), when=when
-        ),
+        ir.Branch(name="path_agent", cases=cases, subject=subject, when=when),
         ir.Compute(name="path_result", value=came),
-        ir.Assign(
-            name="path_kept",
-            sets=(
-                (RAN, computed("orka_kept", literal(RAN), "path_result")),
-                (FAILED, computed("orka_kept", literal(FAILED), "path_result")),
-            ),
-        ),
+        ir.Assign(name="path_kept", sets=tuple(kept)),
     ]
     return ir.ForEach(
         name="path_run",

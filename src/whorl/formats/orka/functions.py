@@ -568,14 +568,10 @@ _AMENDMENTS = (
     "record_episode",
 )
 _function, _filter = Family("function", "orka"), Family("filter", "orka")
+_READS = {name: outputs.OUTPUTS for name in _FUNCTIONS if name.startswith(_READING)}
 LIBRARY = Library(
     functions=(
-        *(
-            _function(
-                signature, call, reads=outputs.OUTPUTS if signature.startswith(_READING) else ""
-            )
-            for signature, call in _FUNCTIONS.items()
-        ),
+        *(_function(name, call, reads=_READS.get(name, "")) for name, call in _FUNCTIONS.items()),
         *(_filter(signature, call) for signature, call in _FILTERS.items()),
     ),
     semantics=Semantics(

@@ -86,6 +86,9 @@ def artifacts(run: Run) -> Table:
     calls = [name for name in failed if table_in(agents[name]).get("type") not in _HOLDING]
     routed = {name: run.lookup(name) for name in texts_in(graph.get("routers")) if name in records}
     decided = [table_in(run.lookup(name)) for name in order]
+    traced = [row for decision in decided for row in tables_in(decision.get("trace"))]
+    unhandled = {"error_handled": False, "execution_continued_after_error": True}
+    errors = {name: table_in(records[name]).get("error") for name in calls}
     return {
         "nodes_executed": order,
         "fork_groups": {
@@ -102,25 +105,15 @@ def artifacts(run: Run) -> Table:
         },
         "graph_structure": {"nodes": agents, "edges": graph.get("edges") or []},
         "tool_calls": [
-            {
-                "node_id": name,
-                "status": "error",
-                "error": table_in(records[name]).get("error"),
-                "error_handled": False,
-                "execution_continued_after_error": True,
-            }
-            for name in calls
+            {"node_id": name, "status": "error", "error": error, **unhandled}
+            for name, error in errors.items()
         ],
         "structured_outputs": {
             name: {"schema_valid": {*texts_in(f)} <= outputs.fields_of(run.lookup(name)).keys()}
             for name, f in table_in(graph.get("structured")).items()
             if name in records and name not in failed
         },
-        "graphscout_candidates": [
-            {"path": row["path"]}
-            for decision in decided
-            for row in tables_in(decision.get("trace"))
-        ],
+        "graphscout_candidates": [{"path": row["path"]} for row in traced],
     }
 
 

@@ -78,12 +78,9 @@ def options(run: Run, question: Value, settings: Value) -> Table:
         return {"status": "no_candidates", "paths": []}
     run.spend(min(_TRIED_MAX, 2 ** len(agents)) + (len(text) >> 6))
     time_ms, tokens = map(number_in, (table["latency_budget_ms"], table["cost_budget_tokens"]))
-    within = [
-        path
-        for path in islice(_paths(agents, table), _TRIED_MAX)
-        if len(path) * _AGENT_MS <= time_ms
-        and sum(number_in(agents[name]["tokens"]) for name in path) <= tokens
-    ]
+    costs = {name: number_in(agent["tokens"]) for name, agent in agents.items()}
+    tried = (p for p in islice(_paths(agents, table), _TRIED_MAX) if len(p) * _AGENT_MS <= time_ms)
+    within = [path for path in tried if sum(map(costs.__getitem__, path)) <= tokens]
     if not within:
         return {"status": "budget_exceeded", "paths": []}
     forbidden = {*_FORBIDDEN.get(str(table["safety_profile"]), ())}
@@ -175,12 +172,8 @@ def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Va
     else:
         top, path = wanted, texts_in(wanted["path"])
         decision, target = ("commit_path", path) if path[1:] else ("commit_next", path[0])
-    result: Table = {
-        "decision": decision,
-        "target": target,
-        "confidence": top["confidence"],
-        "reasoning": why,
-    }
+    reasons: Table = {"confidence": top["confidence"], "reasoning": why}
+    result: Table = {"decision": decision, "target": target, **reasons}
     rated = {"candidates_evaluated": whole.get("rated")}
     return {
         **result,
@@ -311,13 +304,9 @@ def find_path(run: Run, source: Value, dropped: Value) -> Table:
 def _names_at(run: Run, parts: list[str]) -> list[str] | None:
     whole = outputs.last_of(run, parts[:1])
     behind = parts[1:]
-    ways = (
-        behind,
-        [part for part in behind if part != "response"],
-        [part for part in behind if part not in ("response", "result")],
-        ["response", *behind],
-    )
-    for way in ways:
+    spoken = [part for part in behind if part != "response"]
+    bare = [part for part in spoken if part != "result"]
+    for way in (behind, spoken, bare, ["response", *behind]):
         value: Value = whole
         holder: Value = UNDEFINED
         for part in way:

@@ -138,11 +138,9 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
             kind = _TYPES.get(word, word)
             types[entry.name] = kind if kind in _TYPES.values() else ""
     if is_true(output.get("strict")):
-        returns: dict[str, Json] = {
-            "type": "object",
-            "properties": {name: {"type": kind} if kind else {} for name, kind in types.items()},
-            "required": [*required],
-        }
+        properties: Json = {n: {"type": kind} if kind else {} for n, kind in types.items()}
+        returns: dict[str, Json] = {"type": "object", "properties": properties}
+        returns["required"] = [*required]
         # Only the fields that an author wrote are all that there are.
         if output.get("schema"):
             returns["additionalProperties"] = False
