@@ -66,13 +66,8 @@ def task_of(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.
     secure = forms.secured(action.fields)
     if "outputs" in secure and kind != "ask":
         entries |= {"hide_reply": ir.Constant(True)}
-    return ir.Task(
-        name=action.name,
-        kind=kind,
-        inputs=ir.Fields(tuple(entries.items())),
-        shape=shape,
-        secure="inputs" in secure,
-    )
+    inputs, is_secure = ir.Fields(tuple(entries.items())), "inputs" in secure
+    return ir.Task(name=action.name, kind=kind, inputs=inputs, shape=shape, secure=is_secure)
 
 
 def _outputs(action: Action) -> ir.Value:
@@ -375,11 +370,8 @@ def started_actions(context: LoomContext, actions: Mapping) -> Mapping:
     targets = {tool.agent.lower() for agent in agents.values() for tool in _tools(agent)}
     # The first of agents that all hand over to each other is the one that begins.
     first = next(iter(agents), "")
-    waiting = {
-        name: entry
-        for name, entry in agents.items()
-        if name in targets and name != first and not find_mapping(entry.value, "runAfter")
-    }
+    named = ((name, entry) for name, entry in agents.items() if name in targets and name != first)
+    waiting = {name: e for name, e in named if not find_mapping(e.value, "runAfter")}
     if len(waiting) == len(agents):
         waiting.pop(first, None)
     context.agents = agents
@@ -419,20 +411,17 @@ def read_agent(action: Action) -> ir.Node:
     asked: ir.Node = turns[group[0].name]
     if len(turns) > 1:
         ends: dict[str, Json] = {name: [[turn.name, True]] for name, turn in turns.items()}
-        cases = (
+        cases = tuple(
             ir.Case(name, ir.Block((turn,)), equals=ir.Constant(name))
             for name, turn in turns.items()
         )
-        asked = ir.Branch(
-            name=f"{action.name}_agent",
-            subject=computed("fact", _AGENT),
-            cases=tuple(cases),
-            shape=computed("taken_of", IT, ends),
-        )
+        name, shape = f"{action.name}_agent", computed("taken_of", IT, ends)
+        asked = ir.Branch(name=name, subject=computed("fact", _AGENT), cases=cases, shape=shape)
     used = _used_tools(action, asked.name, tools)
     given: list[Json] = [asked.name, used.name, f"{action.name}_result"]
     named = ((tool.key, _spelled(context, tool.agent)) for tool in tools if tool.agent)
     handovers: dict[str, Json] = dict(named)
+    after = computed("agent_after", _AGENT, asked.name, handovers)
     return ir.Loop(
         name=action.name,
         body=ir.Block((asked, replace(used, after=(ir.After(asked.name, ("succeeded",)),)))),
@@ -442,11 +431,7 @@ def read_agent(action: Action) -> ir.Node:
         words=_WORDS,
         carry=(
             ir.Carry(_TURNS, ir.Constant([]), computed("agent_turns", _TURNS, given)),
-            ir.Carry(
-                _AGENT,
-                ir.Constant(action.name),
-                computed("agent_after", _AGENT, asked.name, handovers),
-            ),
+            ir.Carry(_AGENT, ir.Constant(action.name), after),
         ),
         shape=computed("agent_outputs", IT, asked.name),
     )
@@ -494,24 +479,13 @@ def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:
         case = tool.key if is_known else tool.name
         body, ends[case] = _read_tool(action, tool, f"{action.path}/{action.name}_tools/{name}")
         cases.append(ir.Case(case, body, equals=ir.Constant(tool.key)))
-    choice = ir.Branch(
-        name=name,
-        subject=computed("agent_tool", _AGENT, CALL),
-        cases=tuple(cases),
-        default=ir.Case("none", ir.Block(())),
-        shape=computed("taken_of", IT, ends),
-    )
-    result = ir.Compute(
-        name=f"{action.name}_result",
-        value=computed("agent_result", CALL, name),
-        after=(ir.After(name, _ENDED),),
-    )
-    return ir.ForEach(
-        name=f"{action.name}_tools",
-        items=computed("agent_calls", asked),
-        item_name=CALL,
-        body=ir.Block((choice, result)),
-    )
+    shape, none = computed("taken_of", IT, ends), ir.Case("none", ir.Block(()))
+    subject, listed = computed("agent_tool", _AGENT, CALL), tuple(cases)
+    choice = ir.Branch(name=name, subject=subject, cases=listed, default=none, shape=shape)
+    value, after = computed("agent_result", CALL, name), (ir.After(name, _ENDED),)
+    result = ir.Compute(name=f"{action.name}_result", value=value, after=after)
+    calls, body = computed("agent_calls", asked), ir.Block((choice, result))
+    return ir.ForEach(name=f"{action.name}_tools", items=calls, item_name=CALL, body=body)
 
 
 def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:

@@ -196,12 +196,8 @@ class Xslt(OwnTask):
         timeout_s = request.timeout_s or TIME_S
         given: dict[str, Json] = {name: clean(inputs.needed(name)) for name in ("content", "map")}
         given |= {"memory": MEMORY_MB << 20, "seconds": int(timeout_s) + 1}
-        program = Program(
-            argv=(sys.executable, "-I", "-c", XSLT_RUNNER),
-            environment={},
-            folder="/",
-            stdin=json.dumps(given).encode(),
-        )
+        argv, stdin = (sys.executable, "-I", "-c", XSLT_RUNNER), json.dumps(given).encode()
+        program = Program(argv=argv, environment={}, folder="/", stdin=stdin)
         what = f"the map {inputs.text('name')!r}"
         async with time_limit(timeout_s, late(what, timeout_s)):
             finished = await run_program(program, lambda text: None, output_max=RESULT_MAX)

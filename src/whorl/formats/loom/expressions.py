@@ -103,11 +103,8 @@ _FAMILIES = (
 LOGIC_FUNCTIONS = tuple(entry for family in _FAMILIES for entry in family.entries)
 
 # Later entries take the place of earlier ones of the same name.
-LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    *LOGIC_FUNCTIONS,
-    *collections.LENIENT_COLLECTIONS.entries,
-    *workflow.LENIENT.entries,
-)
+_LENIENT = (*collections.LENIENT_COLLECTIONS.entries, *workflow.LENIENT.entries)
+LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (*LOGIC_FUNCTIONS, *_LENIENT)
 
 
 def read(source: str, library: str, *, lenient: bool) -> tree.Tree:
@@ -202,9 +199,8 @@ class ExpressionReader:
         start = space.end()
         match = (_LENIENT_TOKEN if self.lenient else _TOKEN).match(self.source, start)
         if start - self.start > self.length_max:
-            raise LimitExceeded(
-                f"expression has more than {self.length_max} characters", self.start, _SHORTER
-            )
+            message = f"expression has more than {self.length_max} characters"
+            raise LimitExceeded(message, self.start, _SHORTER)
         if match is not None:
             kind = match[0] if match.lastgroup == "mark" else str(match.lastgroup)
             self.token = Token(kind, match[0], start, match.end())
@@ -244,11 +240,8 @@ class ExpressionReader:
     def _descend(self) -> None:
         self.depth += 1
         if self.depth > LIMITS.depth_max:
-            raise LimitExceeded(
-                f"expression is nested more than {LIMITS.depth_max} levels deep",
-                self.token.start,
-                _SHORTER,
-            )
+            message = f"expression is nested more than {LIMITS.depth_max} levels deep"
+            raise LimitExceeded(message, self.token.start, _SHORTER)
 
     def _primary(self) -> tree.Expr:
         if self.lenient and self.token.kind == "@":
@@ -327,11 +320,8 @@ class ExpressionReader:
     def _unexpected(self, expected: str) -> LanguageError:
         kinds = (expected, self.token.kind)
         expected, actual = (_DESCRIPTIONS.get(kind, repr(kind)) for kind in kinds)
-        return LanguageError(
-            f"Unable to parse template language expression {self._shown()}: expected {expected}, "
-            f"not {actual}",
-            self.token.start,
-        )
+        begun = f"Unable to parse template language expression {self._shown()}: "
+        return LanguageError(f"{begun}expected {expected}, not {actual}", self.token.start)
 
     def _shown(self) -> str:
         shown = self.source[self.start : self.start + 60]

@@ -297,15 +297,8 @@ READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
     re.IGNORECASE,
 )
-_UNITS_S = {
-    "millisecond": 0.001,
-    "second": 1,
-    "minute": 60,
-    "hour": 3_600,
-    "day": 86_400,
-    "week": 604_800,
-    "month": 2_592_000,
-}
+_UNITS_S = {"millisecond": 0.001, "second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
+_UNITS_S |= {"week": 604_800, "month": 2_592_000}
 
 
 def jinja(source: str) -> ir.Expression:
@@ -344,11 +337,9 @@ def is_expression(value: Value | None) -> bool:
 
 def names_read(text: str, *functions: str) -> list[tuple[str, str]]:
     """Returns the names that a string passes to functions like `variables`, with the function."""
-    return [
-        (function.lower(), single.replace("''", "'") or double.replace('""', '"'))
-        for function, single, double in _NAMED.findall(text)
-        if function.lower() in functions
-    ]
+    found = ((name.lower(), single, double) for name, single, double in _NAMED.findall(text))
+    read = (part for part in found if part[0] in functions)
+    return [(n, s.replace("''", "'") or d.replace('""', '"')) for n, s, d in read]
 
 
 def scalars_in(value: Value | None) -> list[Scalar]:

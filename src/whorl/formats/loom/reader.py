@@ -69,9 +69,8 @@ def _choose(context: LoomContext) -> Form:
     assert first is not None
     is_bare = not first.is_template and isinstance(first.definition, Mapping)
     context.lenient = is_bare and forms.is_lenient(first.definition)
-    values = references.open_beside(
-        context, f"{context.stem}.parameters.json", "parameters.json", is_kept=True
-    )
+    beside = (f"{context.stem}.parameters.json", "parameters.json")
+    values = references.open_beside(context, *beside, is_kept=True)
     context.beside = find_mapping(values, "parameters") or values
     found = [first] if is_bare else list(forms_of(root, context.beside))
     names = {form.name.lower(): form for form in found}
@@ -129,14 +128,12 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     given_parts, names = (trigger.gives, trigger.fields) if trigger else (_PARTS, ())
     started_with = (*(name for _, name in given_parts), *names)
     ports, tables = references.read_names(context, form, workflow, started_with)
+    scopes = ir.Constant({name: [*held] for name, held in context.scopes.items()})
+    started = _trigger(context, given_parts, names)
     return replace(
         workflow,
         inputs=ports,
-        variables=(
-            *tables,
-            ("$trigger", _trigger(context, given_parts, names)),
-            ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
-        ),
+        variables=(*tables, ("$trigger", started), ("$scopes", scopes)),
         words=forms.VOCABULARY | {"loops": context.loops} if context.loops else forms.VOCABULARY,
         workflows=tuple(context.workflows.items()),
     )

@@ -78,8 +78,5 @@ def _slots(item: Value | None, where: Keys) -> dict[str, Keys]:
     places: dict[str, Keys] = {"": ("actions",), "else": ("else", "actions")}
     places |= {name: ("cases", name, "actions") for name in names}
     places["default"] = ("default", "actions")
-    return {
-        slot: (*where, *keys)
-        for slot, keys in places.items()
-        if slot in names or isinstance(at(item, *keys), Mapping)
-    }
+    held = [s for s, keys in places.items() if s in names or isinstance(at(item, *keys), Mapping)]
+    return {slot: (*where, *places[slot]) for slot in held}

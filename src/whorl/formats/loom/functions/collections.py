@@ -425,11 +425,9 @@ def _intersection(run: Run, collections: list[Any]) -> Value:
         wanted = [{identity(item) for item in each} for each in others]
         items = _distinct(head).items()
         return [item for key, item in items if all(key in each for each in wanted)]
-    return {
-        key: value
-        for key, value in head.items()
-        if all(key in each and identity(each[key]) == identity(value) for each in others)
-    }
+    names = [key for key in head if all(key in each for each in others)]
+    keys = {key: identity(head[key]) for key in names}
+    return {n: head[n] for n in names if all(identity(each[n]) == keys[n] for each in others)}
 
 
 def _distinct(items: list[Value]) -> dict[Hashable, Value]:

@@ -221,11 +221,9 @@ def _form_values(function: str, run: Run, *given: Value) -> list[Value]:
     if not isinstance(pairs, list):
         raise not_valid(function, "the body is not form data")
     run.spend(len(pairs))
-    return [
-        forgiving_item(pair, "value")
-        for pair in pairs
-        if isinstance(pair, dict) and str(forgiving_item(pair, "key")).lower() == wanted
-    ]
+    rows = (pair for pair in pairs if isinstance(pair, dict))
+    keyed = ((str(forgiving_item(row, "key")).lower(), row) for row in rows)
+    return [forgiving_item(row, "value") for key, row in keyed if key == wanted]
 
 
 def _form_value(function: str, run: Run, *given: Value) -> Value:

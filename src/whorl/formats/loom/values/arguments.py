@@ -29,15 +29,8 @@ Call = TypeVar("Call", bound="Callable[..., Value]")
 Check: TypeAlias = "Callable[[str, int | None, Value], Any]"
 
 _ORDINALS = ("first", "second", "third", "fourth")
-_TYPE_NAMES: dict[type, str] = {
-    type(None): "Null",
-    bool: "Boolean",
-    int: "Integer",
-    float: "Float",
-    Decimal: "Float",
-    str: "String",
-    list: "Array",
-}
+_TYPE_NAMES: dict[type, str] = {type(None): "Null", bool: "Boolean", int: "Integer", str: "String"}
+_TYPE_NAMES |= {float: "Float", Decimal: "Float", list: "Array"}
 
 
 def type_name(value: Value) -> str:
@@ -281,11 +274,8 @@ def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
 
 
 def is_envelope(value: Value) -> TypeGuard[dict[str, Value]]:
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("$content-type"), str)
-        and isinstance(value.get("$content"), str)
-    )
+    parts = ("$content-type", "$content")
+    return isinstance(value, dict) and all(isinstance(value.get(part), str) for part in parts)
 
 
 def is_xml(value: Value) -> TypeGuard[dict[str, Value]]:
