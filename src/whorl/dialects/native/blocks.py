@@ -124,11 +124,9 @@ class Options(forms.Object):
     def of(self, context: Context, block: ir.Block, *, is_open: bool = False) -> dict[str, Any]:
         """Returns the options of a block that differ from the defaults."""
         usual = ir.Block((), open=is_open)
-        return {
-            name: field.form.write(context, getattr(block, name))
-            for name, field in self.fields.items()
-            if getattr(block, name) != getattr(usual, name)
-        }
+        parts = [(name, getattr(block, name), getattr(usual, name)) for name in self.fields]
+        changed = {name: part for name, part, other in parts if part != other}
+        return {n: self.fields[n].form.write(context, part) for n, part in changed.items()}
 
 
 OPTIONS = Options("block", fields("block", None, ir.Block, "nodes"))

@@ -265,7 +265,9 @@ _DEFAULT = DefaultCase("default", fields("default", name=lambda *_: "default"))
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
 _CALLED = Called("a workflow file of the project", needed=True)
-_ITEMS = forms.Computed("an expression that gives a list", needed=True)
+_GIVES_LIST = forms.Computed("an expression that gives a list", needed=True)
+_ITEMS = forms.OneOf(_GIVES_LIST, forms.Values())
+_ITEM_NAME = ItemName("a name", needed=True)
 _JUMP = Jump(FLAG, forms.Text("the name of a loop around the step"))
 _MOMENT = forms.Object("wait", fields("moment"), rare=True)
 _QUESTION = forms.Object("approve", fields("question"))
@@ -277,14 +279,7 @@ _KINDS = (
     _kind("value", ir.Compute),
     IfKind("if", ir.Branch, _IF),
     _kind("choose", ir.Branch, CHOOSE, choose=Choose("choose", CHOOSE)),
-    _kind(
-        "each",
-        ir.ForEach,
-        list=forms.OneOf(_ITEMS, forms.Values()),
-        item_name=ItemName("a name", needed=True),
-        steps=Steps(),
-        block=OPTIONS,
-    ),
+    _kind("each", ir.ForEach, list=_ITEMS, item_name=_ITEM_NAME, steps=Steps(), block=OPTIONS),
     _kind("together", ir.Group, together=Body(is_ordered=False)),
     _kind("repeat", ir.Loop, REPEAT.fields, repeat=REPEAT),
     _kind("wait", ir.Wait, _MOMENT.fields, moment=forms.OneOf(Moment(), _MOMENT)),

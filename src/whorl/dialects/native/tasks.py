@@ -37,11 +37,8 @@ if TYPE_CHECKING:
 
 _NAMED = {"text": "string", "list": "array"}
 _SIMPLE = ("string", "text", "number", "integer", "boolean", "list", "object")
-TYPES: dict[str, dict[str, Json]] = {
-    **{word: {"type": _NAMED.get(word, word)} for word in _SIMPLE},
-    "json": {},
-    "any": {},
-}
+TYPES: dict[str, dict[str, Json]] = {word: {"type": _NAMED.get(word, word)} for word in _SIMPLE}
+TYPES["json"], TYPES["any"] = {}, {}
 _KEYWORDS = {
     *("type", "description", "enum", "minimum", "maximum", "items", "minItems", "maxItems"),
     *("minLength", "maxLength", "pattern", "format", "properties", "required"),
@@ -76,14 +73,11 @@ def returns_schema() -> Json:
     """Returns the JSON Schema of what can be written as the type of an answer."""
     words: list[Json] = [f"{word}{mark}" for word in TYPES for mark in ("", "?")]
     own: Json = {"$ref": "#/$defs/returns"}
-    parts: list[tuple[str, Json]] = [
-        ("enum", {"type": "array"}),
-        ("type", {"enum": words}),
-        ("schema", {"type": "object"}),
-    ]
     listed: Json = {"type": "array", "items": own, "minItems": 1, "maxItems": 1}
     options: list[Json] = [{"enum": words}, listed]
-    for name, part in parts:
+    parts: dict[str, Json] = {"enum": {"type": "array"}, "type": {"enum": words}}
+    parts["schema"] = {"type": "object"}
+    for name, part in parts.items():
         options.append({"type": "object", "properties": {name: part}, "required": [name]})
     return {"anyOf": [*options, {"type": "object", "additionalProperties": own}]}
 

@@ -284,11 +284,8 @@ def _share(name: str, field: forms.Field) -> forms.Field:
     return replace(field, derive=lambda context, _: context.shared.get(name, usual))
 
 
-FILE: forms.FieldTable = {
-    **_FIELDS,
-    **_OWN,
-    **{name: _share(name, field) for name, field in SHARED.items()},
-}
+_SHARED = {name: _share(name, field) for name, field in SHARED.items()}
+FILE: forms.FieldTable = {**_FIELDS, **_OWN, **_SHARED}
 LOCAL = {name: field for name, field in FILE.items() if name not in ("whorl", "workflows")}
 
 
@@ -310,6 +307,10 @@ _MARKED: Json = {
 def native_schema() -> dict[str, Json]:
     """Returns the schema of a native file, draft 2020-12; every field has a description."""
     steps: Json = {"$ref": "#/$defs/steps"}
+    kinds: list[Json] = [
+        {"title": kind.name, "description": kind.doc, **forms.schema_of(kind.fields)}
+        for kind in KINDS.values()
+    ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Whorl workflow",
@@ -321,13 +322,7 @@ def native_schema() -> dict[str, Json]:
                 "propertyNames": {"pattern": f"^{NAMES['dashed']}$"},
                 "additionalProperties": {"$ref": "#/$defs/step"},
             },
-            "step": {
-                "type": "object",
-                "anyOf": [
-                    {"title": kind.name, "description": kind.doc, **forms.schema_of(kind.fields)}
-                    for kind in KINDS.values()
-                ],
-            },
+            "step": {"type": "object", "anyOf": kinds},
             "body": {"anyOf": [forms.schema_of(Body().fields), steps]},
             "case": {"anyOf": [forms.schema_of(CASE.fields), steps]},
             "choose": forms.schema_of(CHOOSE),
