@@ -18,22 +18,11 @@ from whorl.ir import nodes, values
 if TYPE_CHECKING:
     from whorl.language import Json
 
-_CLASSES: dict[str, type] = {
-    name: cls
-    for name, cls in (vars(values) | vars(nodes)).items()
-    if isinstance(cls, type) and "__dataclass_fields__" in vars(cls)
-}
-_RAW = {
-    ("Constant", "value"),
-    ("Port", "default"),
-    ("Task", "returns"),
-    ("Task", "example"),
-    ("Loop", "words"),
-    ("ForEach", "words"),
-    ("Workflow", "words"),
-    ("Trigger", "schema"),
-    ("Trigger", "recurrence"),
-}
+_ALL = [kind for kind in (vars(values) | vars(nodes)).values() if isinstance(kind, type)]
+_CLASSES = {kind.__name__: kind for kind in _ALL if "__dataclass_fields__" in vars(kind)}
+_RAW = {("Constant", "value"), ("Port", "default"), ("Task", "returns"), ("Task", "example")}
+_RAW |= {(name, "words") for name in ("Loop", "ForEach", "Workflow")}
+_RAW |= {("Trigger", "schema"), ("Trigger", "recurrence")}
 
 
 def to_json(item: object) -> Json:

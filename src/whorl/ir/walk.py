@@ -111,11 +111,8 @@ def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:
 
 def index_nodes(workflow: Workflow) -> dict[str, Node]:
     """Returns every node by its path; a called workflow's paths begin with its key and a colon."""
-    return {
-        (f"{key}:" if key else "") + path: node
-        for key, part in workflows_of(workflow)
-        for path, node in walk(part.body)
-    }
+    parts = ((f"{key}:" * bool(key), part.body) for key, part in workflows_of(workflow))
+    return {key + path: node for key, body in parts for path, node in walk(body)}
 
 
 def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:

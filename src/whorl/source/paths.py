@@ -295,19 +295,13 @@ def list_beside(
 
 
 def _listed(place: Path, top: Path, endings: tuple[str, ...], start: Path) -> tuple[Nearby, ...]:
-    paths = (
-        folder / entry.name
-        for folder in _folders_below(place, top)
-        for entry in _entries(folder)
-        if entry.name.endswith(endings) and entry.is_file()
-    )
-    return tuple(
-        Nearby(
-            Path(os.path.relpath(path, start)).as_posix(),
-            path.parent.relative_to(place).as_posix().removeprefix("."),
-        )
-        for path in islice(paths, FILES_MAX)
-    )
+    found = ((folder, entry) for folder in _folders_below(place, top) for entry in _entries(folder))
+    paths = (folder / e.name for folder, e in found if e.name.endswith(endings) and e.is_file())
+    files: list[Nearby] = []
+    for path in islice(paths, FILES_MAX):
+        below = path.parent.relative_to(place).as_posix().removeprefix(".")
+        files.append(Nearby(Path(os.path.relpath(path, start)).as_posix(), below))
+    return tuple(files)
 
 
 def _folders_below(start: Path, top: Path) -> Iterator[Path]:
@@ -323,11 +317,8 @@ def _folders_below(start: Path, top: Path) -> Iterator[Path]:
             if seen > FOLDERS_MAX:
                 return
             yield folder
-            following += [
-                folder / entry.name
-                for entry in _entries(folder)
-                if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED
-            ]
+            inner = (entry for entry in _entries(folder) if entry.is_dir(follow_symlinks=False))
+            following += [folder / entry.name for entry in inner if entry.name not in _SKIPPED]
         level = following
 
 

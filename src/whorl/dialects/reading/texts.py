@@ -117,11 +117,8 @@ def read_tree(
         last = {entry.name: entry for entry in value}.values()
         keys = [entry.name if read_key is None else read_key(entry.key) for entry in last]
         entries = tuple(zip(keys, [read(entry.value) for entry in last], strict=True))
-        constants = {
-            key: part.value
-            for key, part in entries
-            if isinstance(key, str) and isinstance(part, ir.Constant)
-        }
+        named = ((key, part) for key, part in entries if isinstance(key, str))
+        constants = {key: part.value for key, part in named if isinstance(part, ir.Constant)}
         is_constant = folds and len(constants) == len(entries)
         return ir.Constant(constants) if is_constant else ir.Fields(entries)
 

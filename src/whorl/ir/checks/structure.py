@@ -281,12 +281,9 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _wrong(limits: nodes.LoopLimits | nodes.RunLimits) -> Iterator[str]:
-    return _out_of_range(
-        ("time limit", TIME_MIN_S, limits.time_s),
-        ("cost limit", 0.0, limits.cost_usd),
-        ("token limit", 1, limits.tokens),
-        ("call limit", 1, limits.calls),
-    )
+    time, cost = ("time limit", TIME_MIN_S, limits.time_s), ("cost limit", 0.0, limits.cost_usd)
+    counts = (("token limit", 1, limits.tokens), ("call limit", 1, limits.calls))
+    return _out_of_range(time, cost, *counts)
 
 
 def _out_of_range(*limits: tuple[str, float, object]) -> Iterator[str]:

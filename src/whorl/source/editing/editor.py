@@ -72,11 +72,8 @@ class Editor:
         """Returns the first place of a line of the current text, if the first text has the line."""
         lines = self.now.source.splitlines()
         wanted = lines[span.line - 1].strip() if span.line <= len(lines) else ""
-        found = [
-            number
-            for number, line in enumerate(self._first.source.splitlines(), start=1)
-            if line.strip() == wanted
-        ]
+        first = enumerate(self._first.source.splitlines(), start=1)
+        found = [number for number, line in first if line.strip() == wanted]
         nearest = min(found, key=lambda number: abs(number - span.line), default=None)
         return None if nearest is None else Span(span.file, nearest, span.column, span.length)
 

@@ -147,12 +147,8 @@ class Text:
 
     def _refuse_shared(self, at: int, what: str) -> NoReturn:
         advice = "edit the text by hand, at both places"
-        self.refuse(
-            UNEXACT,
-            f"this part has {what}: a change here would also change another place",
-            at,
-            advice,
-        )
+        message = f"this part has {what}: a change here would also change another place"
+        self.refuse(UNEXACT, message, at, advice)
 
     def find(self, keys: Iterable[Key]) -> Path | None:
         """Returns the path of indexes for these keys, or None if one is missing."""
