@@ -162,6 +162,8 @@ def count_in(value: Json, key: str) -> int:
 
 # Claude Code: `claude --print`, its stream of JSON, its sessions by UUID.
 
+# It makes no updates, and no titles that cost.
+_QUIET = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 _CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -331,13 +333,7 @@ def _read_gemini(output: AgentOutput, event: dict[str, Json]) -> str:
 PROGRAMS: dict[str, AgentProgram] = {
     "claude-code": AgentProgram(
         command_line=_claude_command,
-        # It makes no updates, and no titles that cost.
-        variables=lambda key, base_url: {
-            "DISABLE_AUTOUPDATER": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "ANTHROPIC_API_KEY": key,
-            "ANTHROPIC_BASE_URL": base_url,
-        },
+        variables=lambda key, url: {**_QUIET, "ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": url},
         read=_read_claude,
         package="npm install -g @anthropic-ai/claude-code",
         provider="anthropic",

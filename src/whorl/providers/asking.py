@@ -257,14 +257,10 @@ def with_texts(
 
 def described(files: tuple[conversations.Attachment, ...]) -> dict[str, Json]:
     """Returns the journal's record of the files: their hashes, not their content."""
+    hashed = ((file, sha256(file.content).hexdigest()) for file in files)
     listed: list[Json] = [
-        {
-            "path": file.name,
-            "type": file.type,
-            "size": len(file.content),
-            "sha256": sha256(file.content).hexdigest(),
-        }
-        for file in files
+        {"path": file.name, "type": file.type, "size": len(file.content), "sha256": digest}
+        for file, digest in hashed
     ]
     return {"files": listed} if listed else {}
 

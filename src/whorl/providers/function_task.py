@@ -115,14 +115,9 @@ class Use(OwnTask):
 
 def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> Call:
     key = (("idempotency-key", request.key),) if request.key else ()
-    return Call(
-        method="POST",
-        url=url,
-        headers=(("content-type", "application/json"), *key),
-        body=json_bytes(value),
-        timeout_s=request.timeout_s or timeout_s,
-        of_operator=True,
-    )
+    headers = (("content-type", "application/json"), *key)
+    call = Call(method="POST", url=url, headers=headers, body=json_bytes(value), of_operator=True)
+    return replace(call, timeout_s=request.timeout_s or timeout_s)
 
 
 def _inner(request: Request) -> Request:

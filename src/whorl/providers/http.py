@@ -132,14 +132,8 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
         ]
         bare, hash_mark, fragment = url.partition("#")
         url = f"{bare}{'&' if '?' in bare else '?'}{urlencode(pairs)}{hash_mark}{fragment}"
-    return Call(
-        method=method,
-        url=url,
-        headers=tuple(headers.items()),
-        body=body,
-        follow=True,
-        timeout_s=request.timeout_s or TIMEOUT_S,
-    )
+    given_s, chosen = request.timeout_s or TIMEOUT_S, tuple(headers.items())
+    return Call(method=method, url=url, headers=chosen, body=body, follow=True, timeout_s=given_s)
 
 
 def content_of(value: Json) -> tuple[bytes, str] | None:

@@ -239,12 +239,8 @@ class Prices:
             return None
         from genai_prices import Usage, calc_price
 
-        usage = Usage(
-            input_tokens=read,
-            output_tokens=written,
-            cache_read_tokens=cached[0] or None,
-            cache_write_tokens=cached[1] or None,
-        )
+        of_cache = {"cache_read_tokens": cached[0] or None, "cache_write_tokens": cached[1] or None}
+        usage = Usage(input_tokens=read, output_tokens=written, **of_cache)
         try:
             listed = calc_price(usage, model_ref=candidate.model, provider_id=public.prices)
         except LookupError:

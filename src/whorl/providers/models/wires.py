@@ -365,12 +365,9 @@ class OpenAIReader(AnswerReader):
         called = json_values.tables_of(message.get("tool_calls"))
         for number, call in enumerate(called):
             function, place = json_values.table_of(call.get("function")), call.get("index")
-            self.add_call(
-                number if place is None else place,
-                call_id=call.get("id"),
-                name=function.get("name"),
-                arguments=function.get("arguments"),
-            )
+            place = number if place is None else place
+            name, arguments = function.get("name"), function.get("arguments")
+            self.add_call(place, call_id=call.get("id"), name=name, arguments=arguments)
         self.finish = str(choice.get("finish_reason") or self.finish)
         self.has_message = "content" in message or bool(called or self.refusal)
         return False
@@ -433,11 +430,8 @@ def _openai_message(message: Message) -> Body:
 
 
 def _options(conversation: Conversation, *, limit: str) -> Body:
-    options: Body = {
-        "temperature": conversation.temperature,
-        "top_p": conversation.top_p,
-        limit: conversation.limit,
-    }
+    options: Body = {"temperature": conversation.temperature, "top_p": conversation.top_p}
+    options[limit] = conversation.limit
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -571,13 +565,9 @@ def _answer(reply: Json, prompt: str, name: str, cap: int | None) -> Answer:
 
 # The tool through which a model of Anthropic gives an answer by schema: every model has tools.
 ANSWER_TOOL = "give_answer"
-_ANTHROPIC_FINISHES = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "context",
-    "tool_use": "tool_calls",
-}
+_ANTHROPIC_FINISHES = dict.fromkeys(("end_turn", "stop_sequence"), "stop")
+_ANTHROPIC_FINISHES |= {"max_tokens": "length", "model_context_window_exceeded": "context"}
+_ANTHROPIC_FINISHES["tool_use"] = "tool_calls"
 
 
 class _AnthropicReader(AnswerReader):
@@ -669,11 +659,9 @@ class AnthropicWire(HttpWire):
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
         system = [message.text for message in conversation.messages if message.role == "system"]
-        body: Body = {
-            "model": candidate.model,
-            "max_tokens": conversation.limit or self.answer_tokens,
-            "messages": _anthropic_messages(conversation),
-        }
+        limit = conversation.limit or self.answer_tokens
+        body: Body = {"model": candidate.model, "max_tokens": limit}
+        body["messages"] = _anthropic_messages(conversation)
         if system:
             body["system"] = "\n\n".join(system)
         if candidate.provider.stream:

@@ -312,12 +312,8 @@ class Outbound:
 
 
 def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]:
-    chosen = {
-        "host": target.authority,
-        "accept": "*/*",
-        "accept-encoding": "gzip, deflate",
-        "user-agent": "whorl",
-    }
+    chosen = {"host": target.authority, "accept": "*/*", "accept-encoding": "gzip, deflate"}
+    chosen["user-agent"] = "whorl"
     for name, value in call.headers:
         if name.lower() not in ("host", "content-length", "transfer-encoding", "connection"):
             chosen[name.lower()] = value

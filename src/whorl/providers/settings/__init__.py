@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import field
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from whorl.lazily import dataclass, regex
@@ -314,12 +315,9 @@ class Settings:
         providers, servers = self.providers.values(), self.mcp.values()
         secrets = [provider.api_key for provider in providers if provider.api_key]
         owned = [*(each.headers for each in providers), *(each.headers for each in servers)]
-        for headers in (*owned, self.notify.headers):
-            secrets += [
-                text
-                for name, text in headers
-                if len(text.reveal()) >= LENGTH_SURE or SECRET_NAME.search(name)
-            ]
+        for name, text in chain(*owned, self.notify.headers):
+            if len(text.reveal()) >= LENGTH_SURE or SECRET_NAME.search(name):
+                secrets.append(text)
         for env in [*(each.env for each in servers), *(each.env for each in self.agents.values())]:
             secrets += [text for text in env.values() if isinstance(text, Secret)]
         for key in self.keys.values():

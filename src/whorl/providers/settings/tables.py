@@ -135,14 +135,8 @@ _BARE = regex(r"[0-9.]*")
 _SIZE = regex(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]B)", re.IGNORECASE)
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 REFERENCE = "docs/reference/configuration.md has every section and its keys"
-_TYPES: dict[type, str] = {
-    str: "a text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "a table",
-}
+_TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", dict: "a table"}
+_TYPES |= dict.fromkeys((int, float), "a number")
 
 
 class Table:

@@ -49,12 +49,8 @@ class KnownTools:
         self, server: str, tools: Iterable[ToolOffer], *, are_named: bool = False
     ) -> dict[str, str]:
         """Returns why tools wait for a person; new ones do unless the operator named all."""
-        described = {
-            f"{server}/{tool.name}": self._shown(
-                {"description": tool.description, "schema": tool.schema}
-            )
-            for tool in tools
-        }
+        offered = ((t.name, {"description": t.description, "schema": t.schema}) for t in tools)
+        described = {f"{server}/{name}": self._shown(words) for name, words in offered}
         known = self._read()
         if all(n in known and known[n][_KNOWN] == w for n, w in described.items()):
             return {}
@@ -76,9 +72,8 @@ class KnownTools:
         """Returns the tools that wait for a person."""
         entries = sorted(self._read().items())
         changed = [(name, entry) for name, entry in entries if _OFFERED in entry]
-        return [
-            ChangedTool(n, _difference(e[_KNOWN], e[_OFFERED]), e[_OFFERED]) for n, e in changed
-        ]
+        parts = ((name, entry[_KNOWN], entry[_OFFERED]) for name, entry in changed)
+        return [ChangedTool(name, _difference(old, new), new) for name, old, new in parts]
 
     def accept(self, shown: Iterable[ChangedTool]) -> list[str]:
         """Accepts the shown descriptions; returns the tools that have changed again since."""
