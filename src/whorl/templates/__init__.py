@@ -23,12 +23,8 @@ class Template:
     @property
     def dialects(self) -> list[str]:
         """The dialects that it is written in."""
-        folder = files(__name__)
-        return [
-            form
-            for form, end in forms().items()
-            if folder.joinpath(form, f"{self.name}{end}").is_file()
-        ]
+        folder, name = files(__name__), self.name
+        return [f for f, end in forms().items() if folder.joinpath(f, f"{name}{end}").is_file()]
 
     @property
     def description(self) -> str:

@@ -253,11 +253,8 @@ class Recurrence:
     def _dated(self, after: float) -> Iterator[float]:
         first = datetime.fromtimestamp(self.start, self.zone)
         begin = max(first.date(), datetime.fromtimestamp(after, self.zone).date())
-        minutes = [
-            60 * hour + minute
-            for hour in self.hours or (first.hour,)
-            for minute in self.minutes or (first.minute,)
-        ]
+        hours, points = self.hours or (first.hour,), self.minutes or (first.minute,)
+        minutes = [60 * hour + minute for hour in hours for minute in points]
         seconds = 0 if self.hours or self.minutes else first.second
         # Behind the year 9999 there are no dates.
         with suppress(OverflowError, ValueError):
