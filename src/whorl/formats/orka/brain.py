@@ -494,12 +494,8 @@ _CHARACTERS_A_TOKEN = 4
 _TEXTS = ("task_input", "task", "outcome_summary", "failure_analysis", "model", "strategy")
 _LISTS = ("what_worked", "what_failed", "lessons", "agents")
 _HEADING = "Relevant past experience:"
-_LINES = (
-    ("Lessons", "lessons"),
-    ("What failed", "what_failed"),
-    ("Root cause", "failure_analysis"),
-    ("What worked", "what_worked"),
-)
+_LINES = {"Lessons": "lessons", "What failed": "what_failed", "Root cause": "failure_analysis"}
+_LINES["What worked"] = "what_worked"
 
 
 def record_episode(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -582,13 +578,9 @@ def _scores_of(episode: Fields, wanted: str, domain: str, now: float) -> Fields:
     outcome = 0.3 if episode["success"] else 0.7
     outcome += 0.2 * bool(episode["failure_analysis"]) + 0.1 * (len(lessons) >= 3)
     total = 0.5 * semantic + 0.2 * recency + 0.2 * same + 0.1 * min(1.0, outcome)
-    return {
-        "semantic_score": semantic,
-        "recency_score": round(recency, 4),
-        "domain_score": same,
-        "outcome_relevance": round(min(1.0, outcome), 4),
-        "combined_score": round(total, 4),
-    }
+    rated: Fields = {"semantic_score": semantic, "recency_score": round(recency, 4)}
+    rated |= {"domain_score": same, "outcome_relevance": round(min(1.0, outcome), 4)}
+    return {**rated, "combined_score": round(total, 4)}
 
 
 def _written(episodes: list[Fields], most: int) -> str:
@@ -599,7 +591,7 @@ def _written(episodes: list[Fields], most: int) -> str:
         day = datetime.fromtimestamp(number_in(episode["at"]), UTC).date()
         summary = episode["outcome_summary"] or episode["task"] or episode["task_input"]
         lines = [f"- [{day}, {episode['domain']}] {word}: {summary}"]
-        for title, name in _LINES:
+        for title, name in _LINES.items():
             value = episode[name]
             joined = "; ".join(texts_in(value)) if isinstance(value, list) else str(value)
             lines += [f"  {title}: {joined}"] if joined else []

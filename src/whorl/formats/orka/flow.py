@@ -392,12 +392,9 @@ def _settings(agent: Agent, section: Section) -> dict[str, object]:
 def _scouted(agent: Agent, section: Section) -> list[Agent]:
     """Returns the agents that a scout may choose; a memory only if its prompt names it."""
     prompt = agent.text("prompt")
-    candidates = [section.visible[name] for name in section.flow["chosen"]]
-    return [
-        other
-        for other in candidates
-        if other.type in agents.SCOUTED or (other.type == "memory" and other.id in prompt)
-    ]
+    chosen = [section.visible[name] for name in section.flow["chosen"]]
+    named = [other.id for other in chosen if other.type == "memory" and other.id in prompt]
+    return [other for other in chosen if other.type in agents.SCOUTED or other.id in named]
 
 
 def _described(agent: Agent) -> dict[str, object]:
@@ -456,10 +453,8 @@ def _run(
     needs_last: bool = False,
 ) -> ir.Node:
     """Runs the agents of a path one after the other, and keeps their results."""
-    cases = tuple(
-        ir.Case(name, ir.Block((node,), open=True), equals=ir.Constant(name))
-        for name, node in nodes.items()
-    )
+    blocks = ((name, ir.Block((node,), open=True)) for name, node in nodes.items())
+    cases = tuple(ir.Case(name, block, equals=ir.Constant(name)) for name, block in blocks)
     listed = literal([*nodes])
     last = f"path_index + 1 == ({path.source}) | length" if needs_last else "false"
     came = ir.Expression("jinja", f"orka_came_of({_AGENT}, {listed}, {last})", tasks.LIBRARY)

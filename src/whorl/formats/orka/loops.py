@@ -298,10 +298,8 @@ def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
         named.update(outputs.texts_in(strategy.get("agents")))
         matches = map(_PHRASE.match, outputs.texts_in(strategy.get("patterns")))
         words.extend(match[0].strip() for match in matches if match is not None)
-    prompts = {
-        agent.id: _MARKS.sub("", agent.text("prompt") + "\n" + agent.text("system_prompt"))
-        for agent in agents
-    }
+    texts = ((a.id, f"{a.text('prompt')}\n{a.text('system_prompt')}") for a in agents)
+    prompts = {name: _MARKS.sub("", text) for name, text in texts}
     signs = (
         [agent.id for agent in agents if agent.id in named or agent.type in _VALIDATORS],
         [name for name, prompt in prompts.items() if any(word in prompt for word in words)],

@@ -8,14 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import (
-    duration_of,
-    is_true,
-    number_of,
-    scalar_of,
-    text_of,
-    texts_of,
-)
+from whorl.dialects.reading import fields as reading
+from whorl.dialects.reading.fields import is_true, number_of, scalar_of, text_of, texts_of
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.formats.orka.agents import Agent, FileContext, mapping_of
 from whorl.source import Mapping, Scalar, Value
@@ -111,7 +105,7 @@ def read_fields(context: FileContext, value: Value | None) -> ir.Fields:
 
 
 def read_timeout(agent: Agent) -> float | None:
-    seconds = duration_of(agent.get("timeout"))
+    seconds = reading.duration_of(agent.get("timeout"))
     if agent.get("timeout") is None or (seconds is not None and seconds > 0):
         return seconds
     advice = "write a number of seconds, as in timeout: 60"
