@@ -301,14 +301,9 @@ def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential"
     if times is None or not 0 <= times <= 1_000:
         message, times = "the count of a retry must be a whole number up to 1000", 0
         context.report("W007", message, policy.span, label="not a valid count")
-    retry = replace(
-        AZURE_RETRY,
-        times=times,
-        wait_s=wait,
-        wait_min_s=least,
-        wait_max_s=seconds(60.0 if lenient else 86_400.0, "maximumInterval", "maxInterval"),
-        on=codes or _AZURE_ON,
-    )
+    longest = seconds(60.0 if lenient else 86_400.0, "maximumInterval", "maxInterval")
+    retry = replace(AZURE_RETRY, times=times, wait_s=wait, wait_min_s=least, wait_max_s=longest)
+    retry = replace(retry, on=codes or _AZURE_ON)
     if lenient:
         on = tuple(_SAME_ERRORS.get(code.lower(), code) for code in codes) or ("*",)
         # The seed adds up to a tenth; the engine spreads to both sides of the middle.

@@ -11,16 +11,7 @@ from whorl.errors import did_you_mean
 from whorl.formats.loom import control, forms
 from whorl.formats.loom.action import AZURE_RETRY, Action, Location, order_of, read_policy
 from whorl.formats.loom.control import limits_of
-from whorl.formats.loom.forms import (
-    IT,
-    computed,
-    fields,
-    find,
-    find_mapping,
-    has_expression,
-    jinja,
-    text_at,
-)
+from whorl.formats.loom.forms import IT, computed, fields, find, find_mapping, jinja, text_at
 from whorl.formats.loom.references import CALL
 from whorl.ir.checks.scopes import suggest
 from whorl.lazily import dataclass
@@ -100,11 +91,9 @@ def read_http(action: Action) -> ir.Task:
 
 def read_connector(action: Action, missing: str = "") -> ir.Task:
     """Reads an action of a connector, which the operator's configuration implements."""
-    entries: Entries = {
-        "action": ir.Constant(action.name),
-        "type": ir.Constant(text_at(action.fields, "type")),
-        "input": action.context.value(_unconnected(given_inputs(action))),
-    }
+    kind, given = ir.Constant(text_at(action.fields, "type")), _unconnected(given_inputs(action))
+    entries: Entries = {"action": ir.Constant(action.name), "type": kind}
+    entries["input"] = action.context.value(given)
     if missing:
         entries["missing"] = ir.Constant(missing)
     task = task_of(action, "connector", entries, _outputs(action))
@@ -295,7 +284,7 @@ def read_xslt(action: Action) -> ir.Node:
     place = find(action.inputs, "map", "name")
     place = place or find(action.inputs, "integrationAccount", "map", "name")
     name = place.text if isinstance(place, Scalar) else ""
-    is_plain = bool(name) and not has_expression(name) and "/" not in name
+    is_plain = bool(name) and not forms.has_expression(name) and "/" not in name
     endings = ("", ".xslt", ".xsl") if is_plain else ()
     names = [f"{folder}{name}{ending}" for ending in endings for folder in _MAPS]
     reference = action.context.files.find(names) if names else None
@@ -308,7 +297,7 @@ def read_xslt(action: Action) -> ir.Node:
         return read_connector(action, why)
     content = action.setting("content")
     given = action.context.value(content)
-    if isinstance(content, Scalar) and has_expression(content.text):
+    if isinstance(content, Scalar) and forms.has_expression(content.text):
         given = action.context.expression(content, f"@string({forms.text_term(content.text)})")
     entries = {"content": given, "map": ir.Constant(text), "name": ir.Constant(name)}
     return task_of(action, "xslt", entries, forms.fields(body=computed("transformed", IT)))
@@ -447,11 +436,9 @@ def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
     context, parameters = action.context, find(agent.value, "inputs", "parameters")
     messages, settings = find(parameters, "messages"), find(parameters, "agentModelSettings")
     tools = list(_tools(agent))
-    entries: dict[str, ir.Value] = {
-        "messages": context.value(messages),
-        "offers": ir.Constant([tool.offer for tool in tools if not tool.is_server]),
-        "turns": computed("fact", _TURNS),
-    }
+    offers = ir.Constant([tool.offer for tool in tools if not tool.is_server])
+    entries: Entries = {"messages": context.value(messages), "offers": offers}
+    entries["turns"] = computed("fact", _TURNS)
     if servers := [tool.name for tool in tools if tool.is_server]:
         entries["tools"] = ir.Constant([*servers])
     most = limits.iterations if isinstance(limits.iterations, int) else None
@@ -463,7 +450,9 @@ def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
     entries |= {name: context.value(value) for name, value in written if value is not None}
     listed = messages if isinstance(messages, Sequence) else None
     roles = [text_at(message, "role").lower() for message in listed or ()]
-    if listed is not None and not any(role == "user" or has_expression(role) for role in roles):
+    if listed is not None and not any(
+        role == "user" or forms.has_expression(role) for role in roles
+    ):
         entries["prompt"] = context.expression(Scalar("", action.span), _PROMPT)
     own = find_mapping(agent.value) or Mapping((), agent.value.span)
     return task_of(replace(action, name=f"{agent.name}_turn", fields=own), "ask", entries, IT)

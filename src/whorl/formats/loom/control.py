@@ -104,13 +104,9 @@ def read_switch(action: Action) -> ir.Node:
     if default is not None:
         alone = f"{action.name}_default"
         other, ends["default"] = _read_case(action, default, "default", "default", alone)
-    return ir.Branch(
-        name=action.name,
-        subject=action.value("on", "expression"),
-        cases=tuple(cases),
-        default=other,
-        shape=forms.fields(body=forms.computed("taken_of", forms.IT, ends)),
-    )
+    shape = forms.fields(body=forms.computed("taken_of", forms.IT, ends))
+    subject, listed = action.value("on", "expression"), tuple(cases)
+    return ir.Branch(name=action.name, subject=subject, cases=listed, default=other, shape=shape)
 
 
 def read_foreach(action: Action) -> ir.Node:
@@ -302,12 +298,9 @@ def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool
     return evaluate_metered(test, scope, _FUEL)[0] is True
 
 
-_ENDS: dict[str, Literal["succeeded", "failed", "cancelled"]] = {
-    "failed": "failed",
-    "succeeded": "succeeded",
-    "cancelled": "cancelled",
-    "canceled": "cancelled",
-}
+_End = Literal["succeeded", "failed", "cancelled"]
+_ENDS: dict[str, _End] = {"failed": "failed", "succeeded": "succeeded", "cancelled": "cancelled"}
+_ENDS["canceled"] = "cancelled"
 # The kinds of an action that computes a time: its function, and the settings that it hands to it.
 _TIMES = {
     "currenttime": "utcNow",
@@ -320,24 +313,15 @@ _TIMES = {
     "substring": "substring text startPosition length",
 }
 # The types of variables, each with its values and the first one of a variable that has none.
-_TYPES: dict[str, tuple[type, Json]] = {
-    "string": (str, ""),
-    "array": (list, []),
-    "integer": (int, 0),
-    "float": (float, 0.0),
-    "boolean": (bool, False),
-    "object": (dict, None),
-}
+_TYPES: dict[str, tuple[type, Json]] = {"string": (str, ""), "array": (list, [])}
+_TYPES |= {"integer": (int, 0), "float": (float, 0.0), "boolean": (bool, False)}
+_TYPES["object"] = (dict, None)
 _SAME_TYPES = {"int": "integer", "bool": "boolean"}
 Variable = tuple["Value", str, str]
 Operation = Literal["set", "append", "join", "add"]
-_OPERATIONS: dict[str, Operation] = {
-    "setvariable": "set",
-    "appendtoarrayvariable": "append",
-    "appendtostringvariable": "join",
-    "incrementvariable": "add",
-    "decrementvariable": "add",
-}
+_OPERATIONS: dict[str, Operation] = {"setvariable": "set", "appendtoarrayvariable": "append"}
+_OPERATIONS |= {"incrementvariable": "add", "decrementvariable": "add"}
+_OPERATIONS["appendtostringvariable"] = "join"
 
 
 def read_wait(action: Action) -> ir.Node:

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping
+from whorl.wings.editor.kit import sketch
 from whorl.wings.editor.kit.canvas import ListChanges
-from whorl.wings.editor.kit.sketch import (
-    Keys,
-    Sketch,
-    SketchEdge,
-    SketchNode,
-    at,
-    joined,
-    unique_path,
-)
+from whorl.wings.editor.kit.sketch import Keys, SketchEdge, SketchNode, at, joined
 
 if TYPE_CHECKING:
     from whorl.source import Document, Value
@@ -36,11 +29,11 @@ class LoomChanges(ListChanges):
         return [where for where in waits if at(self.editor.now.root, *where) is not None]
 
     @classmethod
-    def draw(cls, document: Document) -> Sketch:
+    def draw(cls, document: Document) -> sketch.Sketch:
         drawing = _Drawing()
         top = next((top for top in _TOPS if at(document.root, *top, "actions") is not None), ())
         drawing.actions(at(document.root, *top, "actions"), (*top, "actions"), "", None)
-        return Sketch(tuple(drawing.nodes), tuple(drawing.edges))
+        return sketch.Sketch(tuple(drawing.nodes), tuple(drawing.edges))
 
 
 class _Drawing:
@@ -54,7 +47,9 @@ class _Drawing:
             return
         paths: dict[str, str] = {}
         for entry in actions:
-            paths.setdefault(entry.name, unique_path(self._taken, joined(parent, entry.name)))
+            paths.setdefault(
+                entry.name, sketch.unique_path(self._taken, joined(parent, entry.name))
+            )
         for name, path in paths.items():
             item = actions.get(name)
             own = (*where, name)

@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
 from whorl.formats.loom.values import arguments
-from whorl.formats.loom.values.arguments import (
-    Family,
-    find_key,
-    identity,
-    not_valid,
-    of_units,
-    text,
-    to_units,
-    type_name,
-    wrong,
-)
+from whorl.formats.loom.values.arguments import identity, not_valid, of_units, text, to_units, wrong
 from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError
 
@@ -36,9 +26,9 @@ if TYPE_CHECKING:
 # A position or length counts units of UTF-16, as .NET does: an emoji has two. What is left of an
 # emoji that is cut is U+FFFD.
 
-STRINGS = Family("string")
-URIS = Family("uri")
-BINARY = Family("conversion")
+STRINGS = arguments.Family("string")
+URIS = arguments.Family("uri")
+BINARY = arguments.Family("conversion")
 
 
 @STRINGS("concat(text, ...)", "the texts of all values, one after another")
@@ -159,7 +149,7 @@ STRINGS("toUpper(text:string)", "in upper case")(lambda run, text: _recased(text
 def _trim(run: Run, value: Value) -> str:
     if isinstance(value, str):
         return value.strip()
-    kind = type_name(value)
+    kind = arguments.type_name(value)
     raise not_valid("trim", f"its parameters are not valid, a value of type {kind!r} has no spaces")
 
 
@@ -498,7 +488,7 @@ def _append(run: Run, collection: list[Value] | None, value: Value) -> list[Valu
 def _set_property(
     function: str, run: Run, properties: dict[str, Value], key: str, value: Value
 ) -> dict[str, Value]:
-    own = find_key(properties, key)
+    own = arguments.find_key(properties, key)
     if own is not None and function == "addProperty":
         raise not_valid(function, f"it expects the {key!r} property to not exist in the object")
     run.check_items(len(properties) + 1, function)
@@ -509,7 +499,7 @@ def _set_property(
 
 @OBJECTS("removeProperty(object:object, property:str)", "the object without a property")
 def _remove_property(run: Run, properties: dict[str, Value], key: str) -> dict[str, Value]:
-    gone = find_key(properties, key)
+    gone = arguments.find_key(properties, key)
     run.check_items(len(properties), "removeProperty")
     return {key: value for key, value in properties.items() if key != gone}
 
@@ -561,7 +551,7 @@ TYPING("$typedOrNull(name, type, value)", "the same, or null")(
 @TYPING("$declared(name:str, value)", "a value for a variable that is declared", reads="$variables")
 def _declared(run: Run, name: str, value: Value) -> Value:
     table = run.lookup("$variables")
-    if isinstance(table, dict) and find_key(table, name) is not None:
+    if isinstance(table, dict) and arguments.find_key(table, name) is not None:
         return value
     raise EvaluationError(
         f"The variable {name!r} must be initialized before it can be used",
