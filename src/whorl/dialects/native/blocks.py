@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
 from whorl.dialects.native import forms
-from whorl.dialects.native.context import Attributes, CannotWriteError, Context, Enclosing, Location
+from whorl.dialects.native.context import CannotWriteError, Context, Enclosing, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.fields import texts_of
@@ -92,8 +92,8 @@ class Steps(Form):
             if context.is_full:
                 break
             context.check_name(entry.key, "a step", "dashed")
-            previous = nodes[-1].name if nodes and self.is_ordered else None
-            nodes.append(_read_step(context, entry, previous))
+            before = (nodes[-1].name,) if nodes and self.is_ordered else ()
+            nodes.append(_read_step(context, entry, before))
         block = ir.Block(tuple(nodes), open=self.is_open)
         context.around.blocks.append(block)
         return block
@@ -102,12 +102,12 @@ class Steps(Form):
         if not value.nodes and not context.exact:
             raise CannotWriteError(value)
         steps: dict[str, Any] = {}
-        previous: str | None = None
+        before: tuple[str, ...] = ()
         for node in value.nodes:
             path = node_path(context.around.path, node.name)
-            inner = context.within(path=path, step=node.name, previous=previous, blocks=[])
+            inner = context.within(path=path, step=node.name, before=before, blocks=[])
             steps[node.name] = _write_step(inner, node)
-            previous = node.name if self.is_ordered else None
+            before = (node.name,) if self.is_ordered else ()
         return steps
 
 
@@ -183,7 +183,7 @@ class Body(Steps):
         return {**more, "steps": steps} if more or "steps" in steps else steps
 
 
-def _read_step(context: Context, entry: Entry, previous: str | None) -> ir.Node:
+def _read_step(context: Context, entry: Entry, before: tuple[str, ...]) -> ir.Node:
     name, span, step = entry.name, entry.key.span, entry.value
     context.count_step(span)
     outer = context.around
@@ -193,7 +193,7 @@ def _read_step(context: Context, entry: Entry, previous: str | None) -> ir.Node:
     attributes: dict[str, Any] = {"name": name, "place": f"{span.line}:{span.column}"}
     fields_of_step = step if isinstance(step, Mapping) else None
     # A copy of the context for each step would take longer than reading it.
-    context.around = Enclosing(path, name, fields_of_step, previous, outer.loops)
+    context.around = Enclosing(path, name, fields_of_step, before, outer.loops)
     try:
         return _read_kind(context, step, attributes, at)
     finally:
@@ -298,10 +298,6 @@ class OnFailure(OneOf):
         return forms.OMIT if value.on_failure == "halt" else value.on_failure
 
 
-def _previous(context: Context, attributes: Attributes) -> tuple[ir.After, ...]:
-    return () if context.around.previous is None else (ir.After(context.around.previous),)
-
-
 ON_FAILURE = (Choice(("halt", "continue")), forms.Object("on_failure", fields("on_failure")))
 _WAIT_MAX = {"wait_max": lambda _, attributes: max(60.0, attributes.get("wait_s", 1.0))}
 _RETRY = forms.Object("retry", fields("retry", None, ir.Retry, **_WAIT_MAX), ir.Retry)
@@ -317,5 +313,5 @@ COMMON = fields(
     NodeFields,
     "name",
     "on_failure",
-    after=_previous,
+    after=lambda context, _: tuple(map(ir.After, context.around.before)),
 )

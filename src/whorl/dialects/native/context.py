@@ -66,14 +66,14 @@ NOWHERE = Location("", "", _WRITTEN)
 class Enclosing:
     """The surroundings of a place: the step, its path and fields, the loops that `break` could end.
 
-    `previous` is the step before, which a step waits for; `blocks` has the steps of the loop whose
+    `before` is the step before, which a step waits for; `blocks` has the steps of the loop whose
     conditions are read, once they are known.
     """
 
     path: str = ""
     step: str = ""
     fields: Mapping | None = None
-    previous: str | None = None
+    before: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     blocks: list[ir.Block] = field(default_factory=list)
 
@@ -168,7 +168,10 @@ class Context(ReadContext):
             return ir.Items(tuple(map(self.read_value, items)))
         if items is not None and all(isinstance(i, Sequence) and len(i) == 2 for i in items):
             parts = [tuple(map(self.read_value, item)) for item in items]  # type: ignore[arg-type]
-            return ir.Fields(tuple((_key(key), part) for key, part in parts))
+            keys = [
+                k if isinstance(k, Expression) else str(getattr(k, "value", "")) for k, _ in parts
+            ]
+            return ir.Fields(tuple(zip(keys, [part for _, part in parts], strict=True)))
         words = "a text under 'expr', a list under 'items', or pairs of a key and a value"
         self.report("W007", f"a marked value must have {words}", value.span, label="not a value")
         return ir.Constant(None)
@@ -214,10 +217,6 @@ class Context(ReadContext):
                 pairs = [(ir.Constant(k) if isinstance(k, str) else k, v) for k, v in entries]
                 return {"entries": [list(map(self.write_value, pair)) for pair in pairs]}
         raise CannotWriteError(value)
-
-
-def _key(key: ir.Value) -> str | Expression:
-    return key if isinstance(key, Expression) else str(getattr(key, "value", ""))
 
 
 def is_template(text: str) -> bool:

@@ -13,17 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
-from whorl.dialects.native.context import (
-    NAMES,
-    NOWHERE,
-    CannotWriteError,
-    Context,
-    Location,
-    as_source,
-    is_mark_of,
-    is_same,
-    is_template,
-)
+from whorl.dialects.native import context as native
+from whorl.dialects.native.context import CannotWriteError, Context, Location
 from whorl.dialects.reading.fields import number_of, shown
 from whorl.errors import did_you_mean, nearest
 from whorl.ir.checks.scopes import suggest
@@ -48,8 +39,8 @@ class Form:
     `words` describe the expected value. In exact files a `marked` form takes marked values as well.
     Messages do not mention a `rare` one. A form with `gives_value` reads a value of the IR. With
     `is_limit`, a number out of bounds is reported as a limit out of range. `shape` is the kind of
-    value that it takes, `json` its schema in plain files, `ref` the place of that schema for
-    editors.
+    value that it takes, `options` its alternatives with those inside of others, `json` its schema
+    in plain files, `ref` the place of that schema for editors.
     """
 
     words = ""
@@ -58,12 +49,9 @@ class Form:
     gives_value = False
     is_limit = False
     shape: type = Scalar
+    options: tuple[Form, ...] = ()
     ref = ""
     json: dict[str, Json] = {}  # noqa: RUF012
-
-    def options(self) -> tuple[Form, ...]:
-        """Returns the form, or its alternatives."""
-        return (self,)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         """Reads a value; returns None if it is wrong, which is reported."""
@@ -91,8 +79,8 @@ class Form:
         """Returns the value to write for a part of the IR; raises CannotWriteError."""
         written = self.print(context, value)
         if written is not WRONG:
-            scalar = as_source(written)
-            if isinstance(scalar, Scalar) and is_same(self.parse(context, scalar), value):
+            scalar = native.as_source(written)
+            if isinstance(scalar, Scalar) and native.is_same(self.parse(context, scalar), value):
                 return written
         if not self.marked:
             raise CannotWriteError(value)
@@ -169,7 +157,11 @@ class Computed(Text):
         text = super().parse(context, scalar)
         if text is WRONG:
             return WRONG
-        return context.read_text(scalar) if is_template(text) else context.read_expression(scalar)
+        return (
+            context.read_text(scalar)
+            if native.is_template(text)
+            else context.read_expression(scalar)
+        )
 
 
 class Boolean(Form):
@@ -243,16 +235,12 @@ class OneOf(Form):
     def __init__(self, *forms: Form) -> None:
         self.forms = forms
         self.words = ", or ".join(form.words for form in forms if not form.rare)
-        self._options = tuple(option for form in forms for option in form.options())
-
-    def options(self) -> tuple[Form, ...]:
-        """Returns all forms, also those inside of others."""
-        return self._options
+        self.options = tuple(option for form in forms for option in form.options or (form,))
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        fitting = [form for form in self._options if isinstance(value, form.shape)]
+        fitting = [form for form in self.options if isinstance(value, form.shape)]
         if context.is_marked(value):
-            fitting = [form for form in self._options if form.marked]
+            fitting = [form for form in self.options if form.marked]
         if fitting and not isinstance(value, Scalar):
             return fitting[0].read(context, value, at)
         parsed = self.parse(context, value) if isinstance(value, Scalar) else WRONG
@@ -262,7 +250,7 @@ class OneOf(Form):
         return parsed
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        fitting = (form for form in self._options if isinstance(scalar, form.shape))
+        fitting = (form for form in self.options if isinstance(scalar, form.shape))
         parsed = (form.parse(context, scalar) for form in fitting)
         return next((part for part in parsed if part is not WRONG), WRONG)
 
@@ -282,11 +270,11 @@ class OneOf(Form):
 
 
 def report_wrong(context: Context, value: Value, form: Form, at: Location) -> None:
-    meant = ""
+    meant, options = "", form.options or (form,)
     if isinstance(value, Scalar):
-        meant = next(filter(None, (option.meant(value.text) for option in form.options())), "")
+        meant = next(filter(None, (option.meant(value.text) for option in options)), "")
     # A limit that is a number is too small, or too large.
-    limits = [option for option in form.options() if option.is_limit]
+    limits = [option for option in options if option.is_limit]
     is_number = number_of(value) is not None
     form = limits[0] if is_number and limits else form
     message, advice = f"{at.words} must be {form.words}, not {shown(value)}", f"write {form.words}"
@@ -296,12 +284,12 @@ def report_wrong(context: Context, value: Value, form: Form, at: Location) -> No
 
 def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:
     """Checks whether a written value is read as a part of the IR."""
-    return is_read(context, form.read(context, as_source(written), NOWHERE), value)
+    return is_read(context, form.read(context, native.as_source(written), native.NOWHERE), value)
 
 
 def is_read(context: Context, result: object, value: object) -> bool:
     """Checks whether a part of the IR was read without diagnostics, and clears them."""
-    is_right = not context.diagnostics and is_same(result, value)
+    is_right = not context.diagnostics and native.is_same(result, value)
     context.diagnostics.clear()
     return is_right
 
@@ -337,7 +325,7 @@ class Number(Form):
         return f"write {amount[1]}" if amount else ""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
+        if self.template and isinstance(scalar.value, str) and native.is_template(scalar.value):
             return context.read_text(scalar)
         number = number_of(scalar)
         if number is None or (self.whole and number != int(number)):
@@ -368,7 +356,7 @@ class Duration(Form):
         self.is_delay = is_delay
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
+        if self.template and isinstance(scalar.value, str) and native.is_template(scalar.value):
             return context.read_text(scalar)
         seconds = seconds_of(context, scalar)
         if not self.is_delay or seconds is WRONG:
@@ -572,8 +560,8 @@ def one_or_list(items: abc.Sequence[Any]) -> Any:
 class MapOf(Form):
     """An object whose keys the author chooses: names for expressions, names, or any texts.
 
-    It is read as pairs, or as the results of `make` for each name and value, which cannot be
-    marked. A wrong value is reported, and left out or replaced.
+    It is read as pairs, or as the results of `make` for each name and value (or attributes), which
+    cannot be marked. A wrong value is reported, and left out or replaced.
     """
 
     shape = Mapping
@@ -581,7 +569,7 @@ class MapOf(Form):
     def __init__(
         self, value: Form, words: str = "an object",
         names: Literal["plain", "dashed", "any"] = "plain", *, least: int = 0,
-        make: Callable[[str, Any], Any] | None = None, if_wrong: Any = None,
+        make: Callable[..., Any] | None = None, if_wrong: Any = None,
     ) -> None:  # fmt: skip
         self.value, self.words, self.names, self.least = value, words, names, least
         self.make, self.if_wrong = make, if_wrong
@@ -602,12 +590,14 @@ class MapOf(Form):
                 read = self.value.read(context, entry.value, inner)
                 pairs.append((entry.name, self.if_wrong if read is None else read))
         pairs = [pair for pair in pairs if pair[1] is not None]
-        return tuple(pairs if self.make is None else (self.make(*pair) for pair in pairs))
+        if (make := self.make) is None:
+            return tuple(pairs)
+        return tuple(make(n, **p) if isinstance(p, dict) else make(n, p) for n, p in pairs)
 
     def write(self, context: Context, value: Any) -> Any:
         pairs = [item if isinstance(item, tuple) else (item.name, item) for item in value]
         names = [name for name, _ in pairs if isinstance(name, str)]
-        is_mark = context.exact and self.make is None and is_mark_of(names)
+        is_mark = context.exact and self.make is None and native.is_mark_of(names)
         if len(set(names)) == len(pairs) and len(pairs) >= self.least and not is_mark:
             return {name: self.value.write(context, item) for name, item in pairs}
         return context.write_marked(ir.Fields(tuple(pairs)))
@@ -615,7 +605,7 @@ class MapOf(Form):
     def own_schema(self) -> dict[str, Json]:
         schema: dict[str, Json] = {"type": "object", "additionalProperties": self.value.schema()}
         if self.names != "any":
-            schema["propertyNames"] = {"pattern": f"^{NAMES[self.names]}$"}
+            schema["propertyNames"] = {"pattern": f"^{native.NAMES[self.names]}$"}
         return {**schema, "minProperties": self.least} if self.least else schema
 
 
@@ -695,7 +685,7 @@ def write_object(context: Context, table: FieldTable, item: Any) -> dict[str, An
         value = item if attribute == ALL else attributes.get(attribute, OMIT)
         if field.derive is not None:
             usual[attribute] = field.derive(context, attributes)
-        if value is not OMIT and not is_same(value, usual.get(attribute, OMIT)):
+        if value is not OMIT and not native.is_same(value, usual.get(attribute, OMIT)):
             written[name] = field.form.write(context, value)
     return {name: part for name, part in written.items() if part is not OMIT}
 
@@ -714,10 +704,8 @@ def report_unknown(context: Context, entry: Entry, table: FieldTable, at: Locati
 
 
 # Fields of other systems and languages: spelling does not lead from them to ours.
-_FIELDS = {
-    **dict.fromkeys(("maxiterations", "maxiter", "maxloops", "iterations", "limit"), "at_most"),
-    **dict.fromkeys(("prompt", "message", "messages"), "ask"),
-}
+_FIELDS = dict.fromkeys(("maxiterations", "maxiter", "maxloops", "iterations", "limit"), "at_most")
+_FIELDS |= dict.fromkeys(("prompt", "message", "messages"), "ask")
 
 
 def meant_field(name: str, table: FieldTable) -> str | None:

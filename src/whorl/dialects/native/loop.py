@@ -6,19 +6,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import context as native
 from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
-from whorl.dialects.native.context import (
-    FACTS,
-    NAMES,
-    Attributes,
-    CannotWriteError,
-    Context,
-    Location,
-    is_same,
-    is_template,
-    read_result,
-)
+from whorl.dialects.native.context import Attributes, CannotWriteError, Context, Location
 from whorl.dialects.native.forms import ListOf, MapOf, Object, Short, defaults, write_object
 from whorl.dialects.native.table import EXPRESSION, fields
 from whorl.ir.checks.scopes import suggest
@@ -34,7 +25,7 @@ if TYPE_CHECKING:
 
 # When a loop stops: a condition holds, a score or a judge is content, or nothing changes.
 
-_STEP_NAME = regex(NAMES["dashed"])
+_STEP_NAME = regex(native.NAMES["dashed"])
 # The part of a result that is its text, where the result is an object by nature.
 _TEXTS = {"run": ".stdout", "http": ".body", "file_read": ".content"}
 _SILENT = (ir.Assign, ir.Wait, ir.Stop, ir.Break, ir.Continue)
@@ -51,7 +42,7 @@ class Subject(forms.Form):
         if not isinstance(scalar.value, str):
             return forms.WRONG
         name, steps = scalar.value.strip(), dict(names_given(context.body))
-        if is_template(name):
+        if native.is_template(name):
             return context.read_text(scalar)
         if name in steps:
             return result_text(steps[name])
@@ -64,7 +55,7 @@ class Subject(forms.Form):
 
     def print(self, context: Context, value: Any) -> Any:
         for name, node in names_given(context.body):
-            if is_same(value, result_text(node)):
+            if native.is_same(value, result_text(node)):
                 return name
         is_step = isinstance(value, ir.Expression) and _STEP_NAME.fullmatch(value.source.strip())
         return value.source if isinstance(value, ir.Expression) and not is_step else forms.WRONG
@@ -73,7 +64,7 @@ class Subject(forms.Form):
 def result_text(node: ir.Node) -> ir.Value:
     """Returns the text of a node's result."""
     part = _TEXTS.get(node.kind, "") if isinstance(node, ir.Task) else ""
-    return read_result(node.name, part)
+    return native.read_result(node.name, part)
 
 
 def last_with_result(block: ir.Block) -> ir.Node | None:
@@ -337,7 +328,7 @@ def _facts(context: Context, attributes: Attributes) -> tuple[tuple[str, str], .
     own = {name: attributes[name] for name in attributes if name in defaults(ir.Loop)}
     loop = ir.Loop(**{"name": "", **own})
     named = context.names.in_block(loop.body) | context.names.in_values(inner_values(loop))
-    return tuple((name, fact) for name, fact in FACTS.items() if name in named)
+    return tuple((name, fact) for name, fact in native.FACTS.items() if name in named)
 
 
 def _history(context: Context, attributes: Attributes) -> int:
@@ -350,16 +341,10 @@ def _key(context: Context, attributes: Attributes) -> str:
 
 _FAILED = Object("on_failure", fields("on_failure", None, ir.IterationFailure))
 _CARRY = MapOf(
-    Carried(),
-    "names with values, such as {feedback: '{{ review.feedback }}'}",
-    make=lambda name, attributes: ir.Carry(name, **attributes),
+    Carried(), "names with values, such as {feedback: '{{ review.feedback }}'}", make=ir.Carry
 )
-_COLLECT = MapOf(
-    Collected(),
-    "names with {all: ...}, {first: ...}, {last: ...} or {best: ...}",
-    "dashed",
-    make=lambda name, attributes: ir.Collect(name, **attributes),
-)
+_TAKEN_VALUES = "names with {all: ...}, {first: ...}, {last: ...} or {best: ...}"
+_COLLECT = MapOf(Collected(), _TAKEN_VALUES, "dashed", make=ir.Collect)
 _LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
 _LOOP: dict[str, forms.Form] = {
     "condition": CONDITION,

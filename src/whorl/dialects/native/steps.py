@@ -6,15 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import context as native
 from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
-from whorl.dialects.native.context import (
-    Attributes,
-    CannotWriteError,
-    Context,
-    Location,
-    is_template,
-)
+from whorl.dialects.native.context import Attributes, CannotWriteError, Context, Location
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.table import EXPRESSION, TEMPLATE, fields
 from whorl.dialects.native.tasks import ANY_TASK, TASKS
@@ -94,7 +89,7 @@ class Moment(forms.Form):
             return {"duration": ir.Constant(seconds)}
         if not isinstance(scalar.value, str):
             return forms.WRONG
-        if is_template(scalar.value):
+        if native.is_template(scalar.value):
             return {"duration": context.read_text(scalar)}
         try:
             parse_time(scalar.text)

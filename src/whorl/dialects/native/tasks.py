@@ -7,16 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import context as native
 from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import COMMON, NODE, Kind
-from whorl.dialects.native.context import (
-    NOWHERE,
-    RESULTS,
-    CannotWriteError,
-    Context,
-    Location,
-    as_source,
-)
+from whorl.dialects.native.context import CannotWriteError, Context, Location
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
 from whorl.dialects.native.table import TEMPLATE, VALUE, fields
 from whorl.dialects.reading.fields import shown, text_of
@@ -299,9 +293,9 @@ class TaskKind(Kind):
             inputs = {self.name: inputs["url"] if list(inputs) == ["url"] else inputs}
         table = {name: field for name, field in self.own.items() if field.attribute != forms.ALL}
         step |= inputs | forms.write_object(context, {**table, **COMMON}, node)
-        source = as_source(step)
+        source = native.as_source(step)
         assert isinstance(source, Mapping)
-        attributes = forms.read_object(context, source, self.fields, NOWHERE)
+        attributes = forms.read_object(context, source, self.fields, native.NOWHERE)
         again = self.make(context, {"name": node.name, "place": node.place, **attributes})
         if not is_read(context, again, node):
             raise CannotWriteError(node)
@@ -389,7 +383,7 @@ def steps_read(view: View, name: NameUse) -> tuple[ir.Loop | None, list[tuple[ir
     iterations comes with their loop.
     """
     origin, token, start = view.origin(name.name), 0, 0
-    if name.name == RESULTS and name.path:
+    if name.name == native.RESULTS and name.path:
         origin, token, start = view.origin(str(name.path[0])), 1, 1
     elif isinstance(origin, ir.Loop | ir.ForEach) and name.name != origin.name:
         fact = dict(origin.facts).get(name.name) if isinstance(origin, ir.Loop) else None

@@ -6,19 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import context as native
 from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import OPTIONS, Body, Steps
-from whorl.dialects.native.context import (
-    FACTS,
-    NAMES,
-    RESERVED,
-    Attributes,
-    Context,
-    Enclosing,
-    Location,
-    library_name,
-    read_result,
-)
+from whorl.dialects.native.context import Attributes, Context, Location
 from whorl.dialects.native.forms import Choice
 from whorl.dialects.native.loop import FORM, last_with_result
 from whorl.dialects.native.steps import CASE, CHOOSE, KINDS
@@ -69,14 +60,14 @@ def read_file(context: Context, *, is_checked: bool = True) -> ir.Workflow:
 
 def _check(context: Context, workflow: ir.Workflow) -> None:
     if not context.is_full:
-        is_plain, facts = not context.exact, tuple(FACTS)
+        is_plain, facts = not context.exact, tuple(native.FACTS)
         options: Any = {"is_budget_needed": is_plain, "is_text_suspicious": is_plain}
         context.adopt(check(workflow, context.places, context.names, facts=facts, **options))
 
 
 def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workflow:
     if "expressions" in root:
-        context.exact, context.library = True, library_name(root.get("expressions"))
+        context.exact, context.library = True, native.library_name(root.get("expressions"))
     context.name = text_of(root.get("name")) or name
     table = FILE if at.owner == "the workflow" else LOCAL
     attributes = forms.read_object(context, root, table, at)
@@ -156,7 +147,7 @@ def _main_input(context: Context, attributes: Attributes) -> str:
 
 def _outputs(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Value], ...]:
     last = last_with_result(attributes["body"])
-    return () if last is None else ((last.name, read_result(last.name)),)
+    return () if last is None else ((last.name, native.read_result(last.name)),)
 
 
 def _hidden(context: Context, attributes: Attributes) -> tuple[str, ...]:
@@ -184,7 +175,7 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
     clashes: list[tuple[str, str, str, Span | None]] = [
         (entry.name, "an input", "a step" if entry.name in steps else "a variable", entry.key.span)
         for entry in (inputs if isinstance(inputs, Mapping) else ())
-        if entry.name in steps | sets and entry.name not in RESERVED
+        if entry.name in steps | sets and entry.name not in native.RESERVED
     ]
     for path, node in walk(body):
         if node.name in sets:
@@ -216,7 +207,7 @@ class Workflows(forms.MapOf):
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
         read: list[tuple[Context, ir.Workflow]] = []
         for entry in value:
-            inner = replace(context, places=Places(), names=Names(), around=Enclosing())
+            inner = replace(context, places=Places(), names=Names(), around=native.Enclosing())
             what = Location(f"workflow {entry.name[:60]!r}", "", entry.key.span)
             if isinstance(entry.value, Mapping):
                 workflow = _read(inner, entry.value, what, entry.name)
@@ -249,12 +240,8 @@ class _Type(Choice):
 
 _KINDS = _Type()
 _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
-_INPUTS = forms.MapOf(
-    forms.Short("type", _PORT),
-    "inputs by name, such as {task: string}",
-    make=lambda name, attributes: ir.Port(name, **attributes),
-    if_wrong={},
-)
+_BY_NAME = "inputs by name, such as {task: string}"
+_INPUTS = forms.MapOf(forms.Short("type", _PORT), _BY_NAME, make=ir.Port, if_wrong={})
 _BUDGET = forms.Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
 _FIELDS = fields(
     "file",
@@ -319,7 +306,7 @@ def native_schema() -> dict[str, Json]:
             "steps": {
                 "type": "object",
                 "minProperties": 1,
-                "propertyNames": {"pattern": f"^{NAMES['dashed']}$"},
+                "propertyNames": {"pattern": f"^{native.NAMES['dashed']}$"},
                 "additionalProperties": {"$ref": "#/$defs/step"},
             },
             "step": {"type": "object", "anyOf": kinds},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import fields, is_dataclass, replace
 from itertools import takewhile
@@ -105,23 +106,16 @@ def _with_comments(
         if not line or not column or (key, int(line)) in used:
             continue
         used.add((key, int(line)))
-        comments = _comments(sources.get(key, "").splitlines()[: int(line) - 1], int(column))
+        before = reversed(sources.get(key, "").splitlines()[: int(line) - 1])
+        # Deeper lines belong to a text.
+        found = takewhile(re.compile(rf"\s{{0,{int(column) - 1}}}#").match, before)
+        comments = [visible(comment.strip()) for comment in found][::-1]
         row, _, indent = nodes[path].place.partition(":")
         if comments and row and indent:
             above[int(row) - 1] = [" " * (int(indent) - 1) + comment for comment in comments]
     top = takewhile(lambda line: line.startswith("#"), sources.get("", "").splitlines())
     body = [part for row, line in enumerate(lines) for part in (*above.get(row, ()), line)]
     return "\n".join([*(visible(line.rstrip()) for line in top), *body]) + "\n"
-
-
-def _comments(above: list[str], column: int) -> list[str]:
-    """Returns the comments at the end of some lines; deeper lines belong to a text."""
-
-    def is_comment(line: str) -> bool:
-        bare = line.lstrip()
-        return bare.startswith("#") and len(line) - len(bare) < column
-
-    return [visible(line.strip()) for line in takewhile(is_comment, reversed(above))][::-1]
 
 
 def emit_yaml(value: dict[str, Any]) -> str:
