@@ -9,26 +9,9 @@ from typing import TYPE_CHECKING
 from whorl.errors import EditRefused, Span
 from whorl.source import Json, Mapping, Scalar, Sequence, plain
 from whorl.source.editing import entries, spelling
-from whorl.source.editing.rereading import (
-    Path,
-    Shape,
-    changed_at,
-    shape_of,
-    shape_of_json,
-    value_at,
-)
-from whorl.source.editing.text import (
-    BYTES_MAX,
-    TAKEN,
-    UNEXACT,
-    UNKNOWN,
-    VALUES_MAX,
-    Key,
-    Patch,
-    Text,
-    differences,
-    shared_ends,
-)
+from whorl.source.editing import text as texts
+from whorl.source.editing.rereading import Path, Shape, changed_at, shape_of, shape_of_json
+from whorl.source.editing.text import TAKEN, UNEXACT, UNKNOWN, Key, Patch, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -56,8 +39,8 @@ class Editor:
         source = text.removeprefix(self._mark)
         self.now = Text(source, parse, is_json=is_json, document=self._parse_whole(source))
         self._first = self._whole = self.now
-        if len(text) > BYTES_MAX or _count(self.now.shape) > VALUES_MAX:
-            message = f"files above {BYTES_MAX:,} characters or {VALUES_MAX:,} values"
+        if len(text) > texts.BYTES_MAX or _count(self.now.shape) > texts.VALUES_MAX:
+            message = f"files above {texts.BYTES_MAX:,} characters or {texts.VALUES_MAX:,} values"
             self.now.refuse("W002", f"{message} are edited as text", 0)
 
     @property
@@ -66,7 +49,7 @@ class Editor:
 
     def patches(self) -> list[Patch]:
         """Returns all changes as patches of the first text."""
-        return differences(self._mark + self._first.source, self.text)
+        return texts.differences(self._mark + self._first.source, self.text)
 
     def first_span(self, span: Span) -> Span | None:
         """Returns the first place of a line of the current text, if the first text has the line."""
@@ -179,10 +162,10 @@ class Editor:
                 self.insert(path, index, name, part)
 
     def _merge_list(self, path: Path, value: list[Json]) -> None:
-        old = value_at(self.now.root, path)
+        old = self.now.value(path)
         assert isinstance(old, Sequence)
         before, after = [shape_of(item) for item in old], [shape_of_json(item) for item in value]
-        head, tail = shared_ends(before, after)
+        head, tail = texts.shared_ends(before, after)
         shared = min(len(before), len(after)) - tail
         for index in range(head, shared):
             self.put((*path, index), value[index])
@@ -322,7 +305,7 @@ def _placed(text: Text, path: Path, written: str) -> Iterator[list[Patch]]:
 def _part(text: Text, old: Scalar, value: str) -> Iterator[list[Patch]]:
     """Replaces only the characters of a text that differ."""
     before = old.text
-    head, tail = shared_ends(before, value)
+    head, tail = texts.shared_ends(before, value)
     new, end = value[head : len(value) - tail], len(before) - tail
     last = old.extent[1] - (old.style in ("single", "double", "json"))
 
