@@ -13,15 +13,8 @@ from weakref import WeakKeyDictionary
 from whorl.errors import ProviderError, UsageError, did_you_mean
 from whorl.lazily import dataclass
 from whorl.plugins import Plugins
-from whorl.providers.models.conversation import (
-    ANSWER_MOST,
-    Candidate,
-    check_files,
-    fault_in,
-    input_tokens,
-    is_settled,
-    output_tokens,
-)
+from whorl.providers.models import conversation as conversations
+from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
@@ -66,12 +59,12 @@ class Models:
     ) -> Estimate:
         candidates = choice.candidates
         usual = answer_tokens or max(candidate.provider.answer_tokens for candidate in candidates)
-        read, least = input_tokens(conversation), conversation.max_tokens or usual
-        most, longest = (max(n, least + 1) for n in (conversation.answer_most, ANSWER_MOST))
-        costs, dearer, worst = (
-            [self.prices.cost(candidate, read, tokens) for candidate in candidates]
-            for tokens in (least, most, longest)
+        read, least = conversations.input_tokens(conversation), conversation.max_tokens or usual
+        most, longest = (
+            max(n, least + 1) for n in (conversation.answer_most, conversations.ANSWER_MOST)
         )
+        tokens = (least, most, longest)
+        costs, dearer, worst = ([self.prices.cost(c, read, n) for c in candidates] for n in tokens)
         estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
         if not all(candidate.provider.keeps_max_tokens for candidate in candidates):
             estimate = replace(estimate, at_worst=MaxUsage(read + longest, _dearest(worst)))
@@ -128,7 +121,9 @@ class Models:
         """Returns the answer of one model, or its fault, and the usage in both cases."""
         provider = candidate.provider
         # What most answers have; a limit that only a budget sets says nothing of that.
-        expected = input_tokens(conversation) + (conversation.max_tokens or provider.answer_tokens)
+        expected = conversations.input_tokens(conversation) + (
+            conversation.max_tokens or provider.answer_tokens
+        )
         limit_s = min(timeout_s or provider.timeout_s, provider.timeout_s)
         late = (
             f"the call waited {timeout_s or 0:g} s for the limits of provider {provider.name!r};"
@@ -142,15 +137,15 @@ class Models:
             rate_limits[key] = RateLimit(provider)
         try:
             wire = self._wire(provider)
-            check_files(wire, conversation, provider)
+            conversations.check_files(wire, conversation, provider)
             async with AsyncExitStack() as stack:
                 # A call that still waits was not sent.
                 async with time_limit(timeout_s, late, {"unsent": True}):
                     turn = await stack.enter_async_context(rate_limits[key].turn(expected, held))
                 answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
                 read, written = answer.input_tokens, answer.output_tokens
-                read = input_tokens(conversation) if read is None else read
-                written = output_tokens(answer) if written is None else written
+                read = conversations.input_tokens(conversation) if read is None else read
+                written = conversations.output_tokens(answer) if written is None else written
                 cached = (answer.cache_read_tokens, answer.cache_written_tokens)
                 cost = self.prices.cost(candidate, read, written, cached=cached)
                 turn.tokens = read + written
@@ -158,7 +153,7 @@ class Models:
             if error.code == "P104" and error.detail.get("status") == 404:
                 error.code = "P127"
             return error, self._usage_of_fault(candidate, conversation, error)
-        fault = fault_in(answer, conversation, candidate.name)
+        fault = conversations.fault_in(answer, conversation, candidate.name)
         return fault or answer, Usage(1, read, written, cost)
 
     def _wire(self, provider: ProviderSettings) -> Wire:
@@ -191,7 +186,7 @@ class Models:
             return Usage(1)
         else:
             written = conversation.limit or candidate.provider.answer_tokens
-        read = input_tokens(conversation)
+        read = conversations.input_tokens(conversation)
         return Usage(1, read, written, self.prices.cost(candidate, read, written))
 
 
@@ -199,7 +194,7 @@ def _detail(
     candidate: Candidate, answer: Answer, conversation: Conversation, tried: list[Json]
 ) -> dict[str, Json]:
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
-    if answer.is_cut and not is_settled(answer, conversation):
+    if answer.is_cut and not conversations.is_settled(answer, conversation):
         at, most = "the model's own limit", conversation.max_tokens
         if most is not None and answer.finish == "length":
             at = f"max_tokens, which is {most:,}; raise it for a whole answer"

@@ -283,10 +283,8 @@ def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple
         if name in used or name in ids:
             name = f"{name}-{turn_number(turns)}-{len(ids) + 1}"
         ids.append(name)
-    calls: list[Json] = [
-        {"id": call_id, "name": call.name, "arguments": call.arguments}
-        for call_id, call in zip(ids, answer.calls, strict=True)
-    ]
+    pairs = zip(ids, answer.calls, strict=True)
+    calls: list[Json] = [{"id": n, "name": c.name, "arguments": c.arguments} for n, c in pairs]
     return {"role": "assistant", "content": answer.text, "calls": calls, "tools": pins}, ids
 
 

@@ -18,14 +18,8 @@ from urllib.parse import urlsplit, urlunsplit
 from whorl.errors import ProviderError, plural
 from whorl.language.patterns import TEXT_MAX, pattern
 from whorl.providers import json_values
-from whorl.providers.models.conversation import (
-    Answer,
-    Limit,
-    closed,
-    counted,
-    is_strict,
-    tool_calls,
-)
+from whorl.providers.models import conversation as conversations
+from whorl.providers.models.conversation import Answer, Limit, tool_calls
 from whorl.providers.outbound import client
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.redaction import Secret
@@ -101,8 +95,8 @@ class AnswerReader:
         return Answer(
             json_values.clean(self.text),
             self.finish,
-            counted(self.usage.get(self.counts[0])),
-            counted(self.usage.get(self.counts[1])),
+            conversations.counted(self.usage.get(self.counts[0])),
+            conversations.counted(self.usage.get(self.counts[1])),
             calls=tool_calls([{**call} for call in self._calls.values()]),
             refusal=self.refusal,
         )
@@ -374,7 +368,7 @@ class OpenAIReader(AnswerReader):
 
     def answer(self) -> Answer:
         cached = json_values.table_of(self.usage.get("prompt_tokens_details")).get("cached_tokens")
-        return replace(super().answer(), cache_read_tokens=counted(cached) or 0)
+        return replace(super().answer(), cache_read_tokens=conversations.counted(cached) or 0)
 
 
 class OpenAIWire(HttpWire):
@@ -403,8 +397,12 @@ class OpenAIWire(HttpWire):
             if conversation.must_answer:
                 body["tool_choice"] = "none"
         if provider.structured and isinstance(schema, dict) and schema.get("type") == "object":
-            form = closed(schema)
-            described: Json = {"name": "answer", "schema": form, "strict": is_strict(form)}
+            form = conversations.closed(schema)
+            described: Json = {
+                "name": "answer",
+                "schema": form,
+                "strict": conversations.is_strict(form),
+            }
             body["response_format"] = {"type": "json_schema", "json_schema": described}
         return body
 
@@ -626,8 +624,8 @@ class _AnthropicReader(AnswerReader):
 
     def answer(self) -> Answer:
         answer, finish = super().answer(), _ANTHROPIC_FINISHES.get(self.finish, self.finish)
-        read = counted(self.usage.get("cache_read_input_tokens")) or 0
-        written = counted(self.usage.get("cache_creation_input_tokens")) or 0
+        read = conversations.counted(self.usage.get("cache_read_input_tokens")) or 0
+        written = conversations.counted(self.usage.get("cache_creation_input_tokens")) or 0
         fresh = answer.input_tokens
         if read or written:
             answer.detail["cache"] = {"read_tokens": read, "written_tokens": written}
@@ -715,13 +713,10 @@ def _anthropic_messages(conversation: Conversation) -> list[Json]:
                 for call in message.calls
             ]
         if message.files:
-            files: list[Json] = [
-                {
-                    "type": "image" if file.is_image else "document",
-                    "source": {"type": "base64", "media_type": file.type, "data": file.base64},
-                }
-                for file in message.files
-            ]
+            files: list[Json] = []
+            for file in message.files:
+                source: Json = {"type": "base64", "media_type": file.type, "data": file.base64}
+                files.append({"type": "image" if file.is_image else "document", "source": source})
             content = [*files, {"type": "text", "text": message.text}]
         if message.role != "system":
             messages.append({"role": message.role, "content": content})

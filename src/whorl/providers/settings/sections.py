@@ -68,6 +68,7 @@ def settings_from(
     defaults, folders, queue = section("defaults").read(), section("workflows"), section("queue")
     folders.read()
     served = section("server").read()
+    drain_s, url = served.pop("drain", settings.DRAIN_S), served.pop("url", "").rstrip("/")
     providers = providers_from(section("providers").values, environment)
     return settings.Settings(
         default_provider=defaults.get("provider") or next(iter(providers), ""),
@@ -87,11 +88,7 @@ def settings_from(
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
         retention=_retention(section("retention")),
-        server=settings.ServerSettings(
-            drain_s=served.pop("drain", settings.DRAIN_S),
-            url=served.pop("url", "").rstrip("/"),
-            **served,
-        ),
+        server=settings.ServerSettings(drain_s=drain_s, url=url, **served),
         drain_s=section("run").read().get("drain", settings.DRAIN_S),
         runtime=runtime_from(section("runtime")),
         workflows=dict(folders.values),
@@ -129,10 +126,8 @@ def _server(name: str, value: object, environment: Environment) -> settings.Tool
 def agents_from(
     tables: Mapping[str, object], environment: Environment
 ) -> dict[str, settings.AgentSettings]:
-    agents = {
-        name: settings.AgentSettings(name=name, kind=name, program=program)
-        for name, program in AGENT_PROGRAMS.items()
-    }
+    make = settings.AgentSettings
+    agents = {n: make(name=n, kind=n, program=p) for n, p in AGENT_PROGRAMS.items()}
     agents |= {name: _agent(name, table, environment) for name, table in tables.items()}
     return {alias: agents[name] for alias, name in AGENT_ALIASES.items()} | agents
 

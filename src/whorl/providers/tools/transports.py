@@ -16,15 +16,9 @@ from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import beside
+from whorl.providers.outbound import client as http_client
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import (
-    Call,
-    Credential,
-    Outbound,
-    Received,
-    status_fault,
-    too_large,
-)
+from whorl.providers.outbound.client import Call, Credential, Outbound, Received
 from whorl.providers.processes import Program, ServerErrors, end_group, start_program
 
 if TYPE_CHECKING:
@@ -139,7 +133,7 @@ async def _read(
             pass
         except ValueError:
             # A line over its limit, like the end of the program, ends the session.
-            errors.faults.append(too_large("it", LINE_MAX))
+            errors.faults.append(http_client.too_large("it", LINE_MAX))
 
 
 async def _write(
@@ -194,7 +188,7 @@ class _Transport(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError(str(fault), request=request) from fault
         if not is_news:
             is_refused = reply.status >= 400
-            refusal = status_fault(reply.what, reply.status, reply.headers, "")
+            refusal = http_client.status_fault(reply.what, reply.status, reply.headers, "")
             self._errors.refusal = refusal if is_refused else None
         headers = {k: v for k, v in reply.headers.items() if k not in _UNDONE}
         body = _Body(reply, stack, self._errors)
