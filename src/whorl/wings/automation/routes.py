@@ -27,17 +27,8 @@ from whorl.providers.json_values import NotJson, parse_json
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.store import HookRow
 from whorl.runtimes.start_options import Start
-from whorl.services.serving.triggers import (
-    CODE,
-    NO_ANSWER,
-    Call,
-    Starts,
-    answer_of,
-    checked_start,
-    inputs_of,
-    only_start,
-    starts_of,
-)
+from whorl.services.serving import triggers
+from whorl.services.serving.triggers import CODE, Call, Starts, checked_start, inputs_of
 from whorl.services.steering import called
 from whorl.wings.automation.firing import Scheduler
 from whorl.wings.automation.registry import Listed, NewSchedule
@@ -113,7 +104,7 @@ def _prepared_hook(
         raise Refusal(503, WEBHOOK_CODE, words, "try again when its file is corrected") from fault
     given = inputs_from(reading.workflow, body)
     start, _ = checked_start(reading, state.providers, Start(given, key=key, file=path))
-    return reading.workflow, only_start(reading.workflow, start, time.time())
+    return reading.workflow, triggers.only_start(reading.workflow, start, time.time())
 
 
 schedules_router = APIRouter(
@@ -309,7 +300,7 @@ for _method in _METHODS:
 @hooks_router.get("/runs/{run}", response_class=Response, responses=_ANSWERS)
 async def fetch_answer(state: State, run: KnownRun) -> Response:
     """The answer of a run; 202 until it exists."""
-    answer = await asyncio.to_thread(answer_of, state.store, run)
+    answer = await asyncio.to_thread(triggers.answer_of, state.store, run)
     if answer is not None:
         return _response(answer)
     status = state.store.run(run).status
@@ -342,7 +333,7 @@ def _prepared(state: ServerState, name: str, trigger: str, call: Call) -> tuple[
     if own.concurrency and state.store.queue_length(workflow.name) >= own.waiting_max:
         words = f"{workflow.name!r} has {plural(own.waiting_max, 'waiting run')} already"
         raise Refusal(429, CODE, words, "try again later")
-    return workflow, limited(state, starts_of(workflow, start, time.time()))
+    return workflow, limited(state, triggers.starts_of(workflow, start, time.time()))
 
 
 async def _answered(state: ServerState, run: RunId) -> Response:
@@ -357,16 +348,16 @@ async def _answered(state: ServerState, run: RunId) -> Response:
                 seen = entry.seq
                 kinds.append(entry.event.kind)
             if is_over or "run.answered" in kinds:
-                answer = await asyncio.to_thread(answer_of, state.store, run)
+                answer = await asyncio.to_thread(triggers.answer_of, state.store, run)
                 if answer is not None:
                     return _response(answer)
             if is_over:
                 words = f"run {run} ended without an answer"
-                raise Refusal(502, NO_ANSWER, words, f"whorl show {run}")
+                raise Refusal(502, triggers.NO_ANSWER, words, f"whorl show {run}")
             await listener.wait(2.0)
     answer_url = state.answer_url(run)
     late = f"run {run} has not answered within {ANSWER_S:g} s; it keeps running"
-    error = {"code": NO_ANSWER, "message": late, "help": "fetch its answer at Location"}
+    error = {"code": triggers.NO_ANSWER, "message": late, "help": "fetch its answer at Location"}
     return JSONResponse({"error": error}, 504, {"Location": answer_url})
 
 

@@ -99,15 +99,9 @@ _FIELDS: Final[tuple[tuple[str, int, int, dict[str, int]], ...]] = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _DAYS),
 )
-_SHORT: Final = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
+_SHORT = {"@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@hourly": "0 * * * *"}
+_SHORT |= dict.fromkeys(("@yearly", "@annually"), "0 0 1 1 *")
+_SHORT |= dict.fromkeys(("@daily", "@midnight"), "0 0 * * *")
 _ITEM: Final = re.compile(r"(\*|[0-9A-Za-z]+)(?:-([0-9A-Za-z]+))?(?:/([0-9]+))?")
 
 
@@ -348,10 +342,8 @@ def _recurrence(written: Any, seen: float) -> Rule:
         if interval < 1 or frequency not in (*SECONDS, "day", "week", "month"):
             raise ValueError(f"there is no such frequency as {interval} {frequency!r}")
         start, end = (written.get(name) for name in ("start", "end"))
-        parts = {
-            name: tuple(int(number) for number in written.get(name) or ())
-            for name in ("hours", "minutes", "weekdays", "days")
-        }
+        names = ("hours", "minutes", "weekdays", "days")
+        parts = {name: tuple(map(int, written.get(name) or ())) for name in names}
         rule = Recurrence(
             frequency=frequency,
             interval=interval,
