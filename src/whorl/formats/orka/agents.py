@@ -540,7 +540,6 @@ def reads_of(agent: Agent) -> Callable[[str], bool]:
     reads_all = _ALL.search(text) is not None
 
     def reads(name: str) -> bool:
-        is_odd = _PLAIN.fullmatch(name) is None
-        return reads_all or name in names or (is_odd and name in text)
+        return reads_all or name in names or (_PLAIN.fullmatch(name) is None and name in text)
 
     return reads

@@ -336,8 +336,7 @@ def _kept(
         skill = _renewed({"id": given.get("key"), **fresh, **new, "updated_at": now}, now)
         why = f"it is new: {' → '.join(texts_in(skill['steps']))}"
     response = f"Learned {skill['name']}: {why}"
-    value = answer(response, skill["confidence"], why, **facts(skill))
-    return Amendment(value, skill, gone)
+    return Amendment(answer(response, skill["confidence"], why, **facts(skill)), skill, gone)
 
 
 # Skills: found again by what a task is like, and told how they did.

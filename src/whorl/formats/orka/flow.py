@@ -349,8 +349,7 @@ def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.No
     is_read = any(other.text("path_source").split(".")[0] == agent.id for other in executors)
     if names and not section.is_loop and not is_read:
         followed = computed("orka_followed", f"results[{literal(agent.id)}]")
-        path = {name: read_agent(name) for name in names}
-        nodes.append(_run(followed, path, needs_last=True))
+        nodes.append(_run(followed, {name: read_agent(name) for name in names}, needs_last=True))
     shape = ir.Expression("jinja", f"it[{literal(agent.id)}]")
     return ir.Group(name=agent.id, body=ir.Block(_in_a_row(nodes)), shape=shape)
 

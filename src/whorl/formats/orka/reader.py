@@ -170,6 +170,5 @@ def _check_member(context: FileContext, use: Use, name: NameUse, agent: str) -> 
     span = _span(context, use, max(use.expression.source.find(key, after), name.offset), key)
     message = f"{holder[:60]!r} has no {key[:60]!r}, so this is empty"
     advice = did_you_mean(key, _FIGURES) or f"members: {', '.join(_FIGURES)}"
-    is_warning = key in _ELSEWHERE or _is_provided(use, name)
-    report = context.warn if is_warning else context.report
+    report = context.warn if key in _ELSEWHERE or _is_provided(use, name) else context.report
     report("W005", message, span, label="empty", help=advice)

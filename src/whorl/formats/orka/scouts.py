@@ -161,8 +161,7 @@ def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Va
     boosts = advice if isinstance(advice, list) else []
     weight = number_in(table["brain_boost_weight"])
     for candidate, boost in zip(candidates, boosts, strict=False):
-        raised = number_in(candidate["score"]) + weight * number_in(boost)
-        candidate["score"] = round(raised, 4)
+        candidate["score"] = round(number_in(candidate["score"]) + weight * number_in(boost), 4)
     wanted, why = _recommended(answered, candidates, table)
     candidates.sort(key=lambda candidate: -number_in(candidate["score"]))
     best = candidates[: max(1, int(number_in(table["k_beam"])))]
@@ -358,8 +357,7 @@ def _list_in(text: str) -> list[Value] | None:
     """Returns the names in a list that is written as JSON or YAML."""
     stripped = text.strip()
     if stripped[:1] == "[" and stripped[-1:] == "]":
-        parts = stripped[1:-1].split(",")
-        return [name for part in parts if (name := part.strip().strip("\"'"))]
+        return [name for part in stripped[1:-1].split(",") if (name := part.strip().strip("\"'"))]
     lines = [line.strip() for line in stripped.splitlines() if line.strip()]
     is_list = bool(lines) and all(line.startswith("- ") for line in lines)
     return [line[2:].strip().strip("\"'") for line in lines] if is_list else None
