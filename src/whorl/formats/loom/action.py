@@ -189,8 +189,7 @@ class Action:
 
         Neither place has priority: no known file has a setting in both.
         """
-        holders = (self.fields, self.inputs)
-        values = (find(holder, name) for name in names for holder in holders)
+        values = (find(holder, name) for name in names for holder in (self.fields, self.inputs))
         return next((value for value in values if value is not None), None)
 
     def configuration(self, *names: str) -> Value | None:

@@ -155,8 +155,7 @@ def read_call(action: Action) -> ir.Node:
     """Calls a workflow whose file is found; any other workflow is called as a connector."""
     context, inputs = action.context, action.inputs
     place = find(inputs, "host", "workflow")
-    identity = (text_at(place, "id") or text_at(place, "name")).rstrip("/")
-    name = identity.rpartition("/")[2]
+    name = (text_at(place, "id") or text_at(place, "name")).rstrip("/").rpartition("/")[2]
     names = [f"{name}.json", f"{name}/workflow.json", f"../{name}/workflow.json"]
     is_plain = bool(name) and not any(mark in name for mark in "@[]'()\\")
     reference = context.files.find(names) if is_plain else None
@@ -464,8 +463,7 @@ def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:
     cases: list[ir.Case] = []
     ends: dict[str, Json] = {}
     for tool in tools:
-        is_known = any(case.name == tool.name for case in cases)
-        case = tool.key if is_known else tool.name
+        case = tool.key if any(case.name == tool.name for case in cases) else tool.name
         body, ends[case] = _read_tool(action, tool, f"{action.path}/{action.name}_tools/{name}")
         cases.append(ir.Case(case, body, equals=ir.Constant(tool.key)))
     shape, none = computed("taken_of", IT, ends), ir.Case("none", ir.Block(()))
@@ -557,8 +555,7 @@ def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.No
 
 def _read_action(action: Action) -> ir.Node:
     """Returns the node of an action, without its place in the order."""
-    reader = _READERS.get(action.type, _read_unknown)
-    node = read_static_result(action) or reader(action)
+    node = read_static_result(action) or _READERS.get(action.type, _read_unknown)(action)
     if action.type == "response" and isinstance(node, ir.Compute):
         action.context.answers_later |= "asynchronous" in action.options
         node = replace(node, answers=True)

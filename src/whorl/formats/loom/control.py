@@ -472,8 +472,7 @@ def read_set(action: Action) -> ir.Node:
         given = context.expression(place, f"@sub(0, {term})")
     if action.is_azure and name.lower() not in context.types:
         # In Azure's files a variable is declared before it is set, or given to the run.
-        source = f"@$declared({forms.quote(name)}, {_term(value)})"
-        given = context.expression(place, source)
+        given = context.expression(place, f"@$declared({forms.quote(name)}, {_term(value)})")
     return _assign(action, [(name, given)], operation)
 
 

@@ -352,8 +352,7 @@ def _deployed_in(root: Mapping, listed: Value, beside: Mapping | None) -> Iterat
         names[name.lower()] += 1
         number = names[name.lower()]
         name += f" ({number})" * (number > 1)
-        parameters = find_mapping(properties, "parameters")
-        yield Form(definition, name, parameters, templates=templates)
+        yield Form(definition, name, find_mapping(properties, "parameters"), templates=templates)
 
 
 def _template(

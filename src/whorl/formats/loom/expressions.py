@@ -133,8 +133,7 @@ def _interpolated(source: str, library: str, *, lenient: bool) -> tree.Body:
             end = start + 2
             continue
         literal += source[end:start]
-        reader = ExpressionReader(source, library, lenient=lenient)
-        value, end = reader.read(start + 2, "}")
+        value, end = ExpressionReader(source, library, lenient=lenient).read(start + 2, "}")
         body += [tree.Text(literal)] if literal else []
         body.append(tree.Emit(value, start + 2))
         literal = ""
@@ -174,8 +173,7 @@ class ExpressionReader:
         self.lenient = lenient
         self.functions = _functions(library, lenient)
         # A reader makes an expression of a text with several, which may be long as a whole.
-        is_made = source.startswith("@$")
-        usual = LIMITS.source_max if is_made else EXPRESSION_MAX
+        usual = LIMITS.source_max if source.startswith("@$") else EXPRESSION_MAX
         self.length_max = _LENGTHS_MAX.get(library, usual)
         self.depth = 0
         self.optional = 0

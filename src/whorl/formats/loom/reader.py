@@ -100,8 +100,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     _look_through(context, definition)
     actions = blocks.started_actions(context, actions)
     location = Location(read_block)
-    given = references.parameters_of(context, form)
-    trigger = read_trigger(context, definition, location, given)
+    trigger = read_trigger(context, definition, location, references.parameters_of(context, form))
     order = order_of(context, actions)
     body = read_block(context, actions, order, location)
     # Actions that handle failures of a secure action are shown; that action's result is not.

@@ -62,8 +62,7 @@ class _Drawing:
             names = [entry.name for entry in before] if isinstance(before, Mapping) else []
             self.edges += [SketchEdge(paths[each], path) for each in names if each in paths]
             for slot, keys in slots.items():
-                inner = at(item, *keys[len(own) :])
-                self.actions(inner, keys, path, slot or None)
+                self.actions(at(item, *keys[len(own) :]), keys, path, slot or None)
 
 
 def _slots(item: Value | None, where: Keys) -> dict[str, Keys]:

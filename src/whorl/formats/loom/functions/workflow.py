@@ -201,8 +201,7 @@ _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
     ("listCallbackUrl()", _scoped, "the address that starts this workflow", "$callback_url"),
 )
 for _signature, _call, _doc, _place in _SCOPED:
-    _borrows = _place != "$callback_url"
-    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=_borrows)(_call)
+    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=_place != "$callback_url")(_call)
 
 
 def _content(run: Run, function: str, action: list[Value], key: str) -> Value:
@@ -545,8 +544,7 @@ def response_part(run: Run, names: list[str], part: str) -> Value:
     """Returns a part of the first response: its body, statusCode or headers."""
     records = [record_of(run, name) for name in names]
     sent = [record for record in records if "outputs" in record and "error" not in record]
-    first = min(sent, key=lambda record: str(record.get("endTime")), default={})
-    outputs = first.get("outputs")
+    outputs = min(sent, key=lambda record: str(record.get("endTime")), default={}).get("outputs")
     if not isinstance(outputs, dict):
         return None
     return outputs.get(part, 200 if part == "statusCode" else None)

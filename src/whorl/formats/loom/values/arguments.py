@@ -140,8 +140,7 @@ class Family:
         plain = f"{name}({', '.join(parameter for parameter, _, _ in kinds)})"
 
         def declare(call: Call) -> Call:
-            is_named = call.__code__.co_varnames[:1] == ("function",)
-            leading = (name, *bound) if is_named else bound
+            leading = (name, *bound) if call.__code__.co_varnames[:1] == ("function",) else bound
             own: Callable[..., Value] = partial(call, *leading) if leading else call
             if parameters.endswith("..."):
                 own = partial(_collected, own)
@@ -361,8 +360,7 @@ def encode_name(name: str) -> str:
 
 def decode_name(name: str) -> str:
     """Returns the name from which `encode_name` made this one."""
-    decoded = re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
-    return well_formed(decoded)
+    return well_formed(re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name))
 
 
 _PARTS_MAX = 1_000
