@@ -157,11 +157,8 @@ class Computed(Text):
         text = super().parse(context, scalar)
         if text is WRONG:
             return WRONG
-        return (
-            context.read_text(scalar)
-            if native.is_template(text)
-            else context.read_expression(scalar)
-        )
+        read = context.read_text if native.is_template(text) else context.read_expression
+        return read(scalar)
 
 
 class Boolean(Form):
@@ -644,9 +641,7 @@ def read_object(
     misspelt = {meant_field(name, table) for name in unknown}
     for name in missing:
         if name not in misspelt:
-            message, label = f"{at.owner} lacks the field {name!r}", f"{name!r} is missing"
-            advice = f"add {name!r}: {table[name].doc}"
-            context.report("W006", message, at.span, label=label, help=advice)
+            context.report_missing(at.owner, name, at.span, f"add {name!r}: {table[name].doc}")
     options = attributes.pop("block", {})
     if "body" in attributes:
         attributes["body"] = replace(attributes["body"], **options)

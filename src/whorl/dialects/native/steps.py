@@ -212,15 +212,7 @@ class CaseOf(Body):
         return case
 
     def write(self, context: Context, value: Any) -> Any:
-        more = forms.write_object(context, self.more, value)
-        return self.write_parts(context, value.body, more)
-
-
-class DefaultCase(CaseOf):
-    """The steps that run if no case fits."""
-
-    words = "steps by name"
-    ref = "body"
+        return self.write_parts(context, value.body, forms.write_object(context, self.more, value))
 
 
 def _equals(context: Context, attributes: Attributes) -> ir.Value | None:
@@ -256,7 +248,9 @@ FLAG = forms.Boolean(is_flag=True)
 _BODY = Body()
 CASE = CaseOf("", fields("case", equals=_equals))
 _CASES = forms.MapOf(CASE, "cases by name", "any", make=lambda _, case: case)
-_DEFAULT = DefaultCase("default", fields("default", name=lambda *_: "default"))
+# The steps that run if no case fits.
+_DEFAULT = CaseOf("default", fields("default", name=lambda *_: "default"))
+_DEFAULT.words, _DEFAULT.ref = Body.words, Body.ref
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
 _CALLED = Called("a workflow file of the project", needed=True)

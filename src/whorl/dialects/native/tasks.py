@@ -174,8 +174,7 @@ class PromptFile(forms.Object):
         context.sources[name] = text
         # An editor ends the last line; that end is not part of the prompt.
         text, lines = text.removesuffix("\n"), Lines(text, name)
-        whole = lines.span(0)
-        return context.read_text(Scalar(text, whole, lines=lines, extent=(0, len(text))))
+        return context.read_text(Scalar(text, lines.span(0), lines=lines, extent=(0, len(text))))
 
     def write(self, context: Context, value: Any) -> Any:
         raise CannotWriteError(value)
