@@ -124,8 +124,7 @@ class _Count:
                 total = total.plus(self._task(node))
                 continue
             tries = 1 + (node.retry.times if node.retry else 0)
-            inside = self._node(node, node_path(path, node.name), stack)
-            total = total.plus(inside.tried(tries))
+            total = total.plus(self._node(node, node_path(path, node.name), stack).tried(tries))
         return total
 
     def _task(self, node: Task) -> _Total:

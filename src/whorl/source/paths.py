@@ -215,8 +215,7 @@ def _near(path: Path, reference: str) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {str(path.parent)!r}"
     entries = islice(_entries(path.parent), _NEIGHBOURS_MAX)
-    files = [entry.name for entry in entries if entry.is_file()]
-    found = nearest(path.name, files)
+    found = nearest(path.name, [entry.name for entry in entries if entry.is_file()])
     return f"did you mean {folder + found!r}?" if found else ""
 
 

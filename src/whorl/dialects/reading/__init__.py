@@ -69,22 +69,20 @@ class ReadContext:
         span: Span | None,
         *,
         label: str = "",
-        help: str = "",  # noqa: A002
+        help: str = "",
         severity: Severity = "error",
         is_secret: bool = False,
     ) -> None:
         """Keeps a diagnostic; reading continues."""
-        found = Diagnostic(code, message, span, label, help, severity, is_secret=is_secret)
-        self.adopt([found])
+        self.adopt([Diagnostic(code, message, span, label, help, severity, is_secret=is_secret)])
+
+    def report_missing(self, owner: str, name: str, span: Span | None, advice: str) -> None:
+        """Reports a missing field."""
+        message, label = f"{owner} lacks the field {name!r}", f"{name!r} is missing"
+        self.report("W006", message, span, label=label, help=advice)
 
     def warn(
-        self,
-        code: str,
-        message: str,
-        span: Span | None,
-        *,
-        label: str = "",
-        help: str = "",  # noqa: A002
+        self, code: str, message: str, span: Span | None, *, label: str = "", help: str = ""
     ) -> None:
         """Keeps a diagnostic about something that is allowed but probably a mistake."""
         self.report(code, message, span, label=label, help=help, severity="warning")
@@ -103,8 +101,7 @@ class ReadContext:
     @property
     def stem(self) -> str:
         """Returns the name of the file without folders and its last ending."""
-        name = self.file.replace("\\", "/").rpartition("/")[2]
-        return name.rpartition(".")[0] or self.file
+        return self.file.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] or self.file
 
     @property
     def root(self) -> Mapping:

@@ -162,10 +162,7 @@ class Fields:
         self.context.report("W007", message, value.span, label=f"expected {wanted}", help=advice)
 
     def missing(self, name: str, what: str) -> None:
-        message = f"{self.owner} lacks the field {name!r}"
-        advice = f"add {name!r}: {what}"
-        label = f"{name!r} is missing"
-        self.context.report("W006", message, self.span(name), label=label, help=advice)
+        self.context.report_missing(self.owner, name, self.span(name), f"add {name!r}: {what}")
 
 
 def unknown_fields(
@@ -209,8 +206,7 @@ def check_spelling(
 
 def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> list[Mapping]:
     """Returns a list of objects, or a single object as a list; reports all other values."""
-    value = item.get(name)
-    parts = [part for part in _items(value) if part is not None]
+    parts = [part for part in _items(item.get(name)) if part is not None]
     for part in parts:
         if not isinstance(part, Mapping):
             message = f"{name!r} must be a list of objects"
@@ -224,8 +220,7 @@ def check_id(context: ReadContext, item: Mapping, nodes: abc.Mapping[str, Any]) 
     if not _ID.fullmatch(name):
         message = f"the id {name[:60]!r} is not valid" if name else "a node lacks its 'id'"
         advice = "an id is a short text without quotes, slashes, brackets, and @ ? # : %"
-        code = "W012" if name else "W006"
-        context.report(code, message, span, label="this node", help=advice)
+        context.report("W012" if name else "W006", message, span, label="this node", help=advice)
         return ""
     if name in nodes:
         label = f"the first one is on line {nodes[name].span.line}"
@@ -242,11 +237,9 @@ def check_node(
     name = text_of(edge.get(end))
     if name in nodes:
         return True
-    message = f"an edge has no node {name[:60]!r} as its {end}"
-    if not name:
-        message = f"an edge lacks its {end!r}"
-    advice = suggest(name, nodes) or advice
-    context.report("W005", message, span_of(edge, end), label="no such node", help=advice)
+    message = f"has no node {name[:60]!r} as its {end}" if name else f"lacks its {end!r}"
+    span, advice = span_of(edge, end), suggest(name, nodes) or advice
+    context.report("W005", f"an edge {message}", span, label="no such node", help=advice)
     return False
 
 
@@ -325,9 +318,7 @@ def check_table(
     misspelt = {nearest(name, table.fields) for name, question in questions.items() if question}
     for name, field in table.fields.items():
         if field.required and name not in value and name not in misspelt:
-            message, advice = f"{owner} lacks the field {name!r}", f"add {name}: {field.example}"
-            label = f"{name!r} is missing"
-            context.report("W006", message, at or value.span, label=label, help=advice)
+            context.report_missing(owner, name, at or value.span, f"add {name}: {field.example}")
     if table.check is not None:
         table.check(context, value, owner)
 
@@ -387,8 +378,9 @@ def check_arguments(
             context.report("W004", message, place, label="unknown input", help=advice)
         is_unused = workflow.open_inputs and reading.mentions is not None and name not in mentions
         if is_unused and not is_input:
-            problem = f"workflow {workflow.name!r}, which never mentions it"
-            message = f"{owner} gives {name!r} to {problem}"
+            message = (
+                f"{owner} gives {name!r} to workflow {workflow.name!r}, which never mentions it"
+            )
             advice = did_you_mean(name, islice(mentions, COMPARED_MAX))
             advice = advice or f"write {{{{{name}}}}} where it is needed, or remove it"
             context.warn("W023", message, place, label="not used", help=advice)

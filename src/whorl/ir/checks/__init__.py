@@ -49,9 +49,8 @@ def check(
     that each of its loops has. The last flag says whether a model's text as a condition is
     suspicious in the format.
     """
-    subject = Subject(
-        workflow, places, names or Names(), is_budget_needed, facts, is_text_suspicious
-    )
+    names = names or Names()
+    subject = Subject(workflow, places, names, is_budget_needed, facts, is_text_suspicious)
     diagnostics: dict[Diagnostic, None] = {}
     for diagnostic in (diagnostic for rule in _RULES for diagnostic in rule(subject)):
         diagnostics[diagnostic] = None

@@ -84,10 +84,11 @@ def name_of(word: str) -> str:
 def _script_of(words: Sequence[str]) -> tuple[int | None, bool]:
     """Returns the index of an interpreter's script, and whether options may follow the script."""
     kind, at = INTERPRETERS[name_of(words[0])], 1
-    while at < len(words) and (
-        kind.flags.fullmatch(words[at]) or kind.with_word.fullmatch(words[at])
-    ):
-        at += 2 if kind.with_word.fullmatch(words[at]) else 1
+    while at < len(words):
+        has_word = kind.with_word.fullmatch(words[at])
+        if not has_word and not kind.flags.fullmatch(words[at]):
+            break
+        at += 2 if has_word else 1
     flag = words[at] if at < len(words) else ""
     has_code, has_options = bool(kind.code.fullmatch(flag)), bool(kind.open_code.fullmatch(flag))
     at += has_code or has_options

@@ -141,8 +141,7 @@ def _dashed(use: scopes.Use, name: NameUse) -> str:
 
 
 def _span(subject: scopes.Subject, use: scopes.Use, offset: int | None, length: int) -> Span | None:
-    span = subject.places.span(use.expression, offset, length)
-    return span or subject.places.node(use.path)
+    return subject.places.span(use.expression, offset, length) or subject.places.node(use.path)
 
 
 def check_truths(subject: scopes.Subject) -> Iterator[Diagnostic]:

@@ -342,8 +342,7 @@ def _top(workflow: Workflow) -> View:
     for _, node in walk(workflow.body):
         if isinstance(node, Assign):
             top.update(dict.fromkeys(name for name, _ in node.sets))
-    shapes = Shapes(dict(workflow.workflows))
-    return View(_scope_of(workflow.body), None, shapes, top)
+    return View(_scope_of(workflow.body), None, Shapes(dict(workflow.workflows)), top)
 
 
 def _seen_in(

@@ -144,8 +144,7 @@ def _paste_block(text: Text, holder: Container, index: int, piece: Piece) -> Ite
     if core.startswith(" " * column) and not core.lstrip(" ").startswith("#"):
         yield [Patch(first, first, core[column:] + " " * column)]
     # A remark cannot come after a dash: all of it goes below.
-    dash = len(text.text[:first].rstrip(" "))
-    yield [Patch(dash, first, text.newline + core + " " * column)]
+    yield [Patch(len(text.text[:first].rstrip(" ")), first, text.newline + core + " " * column)]
 
 
 def _unfolded(text: Text, piece: Piece, column: int, is_named: bool) -> Piece:
@@ -203,8 +202,7 @@ def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
 
 def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
     """Returns the ways of filling an empty container or an empty place."""
-    value = text.value(path)
-    start, end = text.place(path)[1:3] if path else extent_of(value)
+    start, end = text.place(path)[1:3] if path else extent_of(text.value(path))
     owner = text.value(path[:-1]) if path else None
     is_block = isinstance(owner, Mapping | Sequence) and not owner.layout.flow
     if text.is_json or not is_block:

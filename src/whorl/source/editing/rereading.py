@@ -55,8 +55,7 @@ class Shape(NamedTuple):
         names = self.names
         if names is not None:
             names = (*names[:index], *names[index + 1 :])
-        children = (*self.children[:index], *self.children[index + 1 :])
-        return Shape(self.kind, None, names, children)
+        return Shape(self.kind, None, names, (*self.children[:index], *self.children[index + 1 :]))
 
     def with_new(self, index: int, name: str | None, child: Shape) -> Shape:
         """Returns this with one more child; a scalar is an empty place that becomes a container."""
@@ -164,8 +163,7 @@ def reread(
     start, end, length = change
     by = length - (end - start)
     has_moved = bool(by) or old.text.count("\n", start, end) != text.count("\n", start, end + by)
-    near = _leaf_before(old.root, start)
-    runs = list(_runs(old.root, shape, (near, end), (by, has_moved)))
+    runs = list(_runs(old.root, shape, (_leaf_before(old.root, start), end), (by, has_moved)))
     if not runs:
         return None
     reading = _Rereading(text, old.file, sorted(runs, key=lambda run: run.start), is_json)
@@ -307,9 +305,8 @@ class _Rereading:
 
     def _layout(self, layout: Layout, places: tuple[Place, ...]) -> Layout:
         start = self._index(layout.extent[0])
-        end = places[-1].end if places else start
-        if layout.flow:
-            end = self._index(layout.extent[1])
+        last = places[-1].end if places else start
+        end = self._index(layout.extent[1]) if layout.flow else last
         return Layout((start, end), places, layout.flow)
 
 

@@ -90,9 +90,7 @@ def literal(text: str, column: int, indent: Indent, *, owner: int | None = None)
     """Returns a text as a block scalar whose lines begin at `column`, or None if impossible."""
     if not text.strip() or not _is_simple(text.replace("\n", " ").replace("\t", " ")):
         return None
-    chomping = "" if text.endswith("\n") else "-"
-    if text.endswith("\n\n"):
-        chomping = "+"
+    chomping = "+" if text.endswith("\n\n") else "" if text.endswith("\n") else "-"
     digit = "" if not re.match(r"\n*[ \t]", text) else str(column - (owner or 0))
     lines = text.removesuffix("\n").split("\n")
     written = [(" " * column + line) if line else "" for line in lines]

@@ -199,8 +199,7 @@ class Text:
         if isinstance(holder, Sequence):
             return place.at + (0 if holder.layout.flow else 1)
         assert isinstance(holder, Mapping)
-        end = holder.entries[path[-1]].key.extent[1]
-        return self.text.index(":", end) + 1
+        return self.text.index(":", holder.entries[path[-1]].key.extent[1]) + 1
 
     def own(self, value: Container, index: int) -> Own:
         """Returns the lines of an entry of a block, with the comments right above it."""
@@ -319,5 +318,4 @@ def shared_ends(old: abc.Sequence[object], new: abc.Sequence[object]) -> tuple[i
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at] != new[at]), most)
     most -= head
-    tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
-    return head, tail
+    return head, next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
