@@ -194,9 +194,7 @@ def without_wholes(value: str, sought: list[Forms]) -> tuple[str, str]:
 
     spans = list[tuple[int, int]]()
     if any(forms.may_be_in(value) for forms in sought):
-        spans += [
-            layer.origin(*at) for layer, text, each in views(value) for at in each.wholes(text)
-        ]
+        spans += [layer.origin(*at) for layer, text, one in views(value) for at in one.wholes(text)]
     rest = value[max((end for _, end in spans), default=0) :]
     waiting = 0
     for layer, text, each in views(rest):
@@ -523,8 +521,7 @@ class Redaction:
             return {str(self.value(name)): self.value(item) for name, item in value.items()}
         if self._numbers and isinstance(value, int | float) and not isinstance(value, bool):
             is_known = value in self._numbers or -value in self._numbers
-            is_long = is_known and len(json.dumps(value)) >= LENGTH_MIN
-            return HIDDEN if is_long else value
+            return HIDDEN if is_known and len(json.dumps(value)) >= LENGTH_MIN else value
         return value
 
     def name(self, name: str) -> str:

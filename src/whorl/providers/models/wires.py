@@ -389,8 +389,7 @@ class OpenAIWire(HttpWire):
         body: Body = {"model": candidate.model, "messages": messages}
         if provider.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-        is_official = origin_of(provider.base_url) == OFFICIAL
-        usual = self.new_limit if is_official else "max_tokens"
+        usual = self.new_limit if origin_of(provider.base_url) == OFFICIAL else "max_tokens"
         body |= _options(conversation, limit=usual)
         if conversation.tools:
             body["tools"] = _functions(conversation)

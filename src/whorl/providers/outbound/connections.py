@@ -20,8 +20,7 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def resolve_by_system(host: str, port: int) -> list[str]:
-    loop = asyncio.get_running_loop()
-    entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 

@@ -159,8 +159,7 @@ def _provider(name: str, entry: object) -> list[Right]:
     rights: list[Right] = []
     url, key = str(entry.get("base_url", "")).rstrip("/"), str(entry.get("api_key", ""))
     if url:
-        same = (known for known in KNOWN_PROVIDERS.values() if known.base_url == url)
-        public = next(same, None)
+        public = next((known for known in KNOWN_PROVIDERS.values() if known.base_url == url), None)
     else:
         public = KNOWN_PROVIDERS.get(name)
     own = f"env:{public.key_variable}" if public is not None else ""
