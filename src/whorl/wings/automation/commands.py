@@ -52,9 +52,7 @@ def schedule() -> None:
 @click.option("--zone", metavar="ZONE", help="The time zone of --cron. [default: UTC]")
 @click.option("--overlap", type=click.Choice(["skip", "queue", "parallel"]), default="skip",
               show_default=True, help="What to do if its last run has not ended.")  # fmt: skip
-@click.option(
-    "--backfill", is_flag=True, help="Also start runs for times when no server was running."
-)
+@click.option("--backfill", is_flag=True, help="Also start runs for times without a server.")
 @options.input_options
 @options.budget_option("The most that each run may spend.")
 @options.step_options

@@ -148,8 +148,7 @@ class Scheduler:
     def _known(self) -> list[Schedule]:
         """Returns the schedules that this server fires; on a cluster, only those of files."""
         root, is_mirror = str(self.project.root), self._store.is_mirror
-        known = self._table.all()
-        return [s for s in known if s.root == root and (s.trigger or not is_mirror)]
+        return [s for s in self._table.all() if s.root == root and (s.trigger or not is_mirror)]
 
     async def _plan(self, schedule: Schedule) -> None:
         try:

@@ -127,10 +127,8 @@ class Schedules:
         given: Any = [inputs, steps]
         if secret or redact(given, self.project.secrets()) != given:
             what = f"the input {secret[0]!r} is secret" if secret else "an input holds a secret"
-            advice = (
-                "keep it in whorl.toml, as the api_key of a provider or in [keys.NAME] for `http`"
-                " steps, and take the input out of the workflow"
-            )
+            advice = "keep it in whorl.toml, as the api_key of a provider or in [keys.NAME] for "
+            advice += "`http` steps, and take the input out of the workflow"
             words = f"{what}, but the inputs of a schedule are stored unencrypted"
             raise UsageError(words, help=advice, code=CODE)
 

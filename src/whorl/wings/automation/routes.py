@@ -61,8 +61,7 @@ async def take_webhook(
     however often it comes. 401: the signature is wrong or too old. 429: too many calls.
     """
     hook = state.store.hook(name)
-    content = await request.body()
-    delivery = await _verified(state, hook, request.headers, content)
+    delivery = await _verified(state, hook, request.headers, await request.body())
     assert hook is not None
     if not state.hook_calls.allows(name):
         most = state.providers.settings.server.hooks_per_minute
@@ -287,14 +286,9 @@ async def call_trigger(state: State, request: Request, workflow: str, trigger: s
 
 
 for _method in _METHODS:
-    hooks_router.add_api_route(
-        "/workflows/{workflow}/{trigger}",
-        call_trigger,
-        methods=[_method],
-        response_class=Response,
-        responses=_ANSWERS,
-        openapi_extra=_BODY if _method != "GET" else None,
-    )
+    _parts: dict[str, Any] = {"methods": [_method], "response_class": Response}
+    _parts |= {"responses": _ANSWERS, "openapi_extra": _BODY if _method != "GET" else None}
+    hooks_router.add_api_route("/workflows/{workflow}/{trigger}", call_trigger, **_parts)
 
 
 @hooks_router.get("/runs/{run}", response_class=Response, responses=_ANSWERS)

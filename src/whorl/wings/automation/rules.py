@@ -67,7 +67,7 @@ def paced(start: float, every_s: float, after: float) -> Iterator[float]:
 class Interval:
     """A fixed interval, which does not depend on local clocks."""
 
-    every_s: float
+    pace_s: float
     start: float
     text: str
 
@@ -75,13 +75,9 @@ class Interval:
     def words(self) -> str:
         return f"every {self.text}"
 
-    @property
-    def pace_s(self) -> float:
-        return self.every_s
-
     def times(self, after: float) -> Iterator[float]:
         last = max(after, self.start)
-        return (due for due in paced(self.start, self.every_s, after) if due > last)
+        return (due for due in paced(self.start, self.pace_s, after) if due > last)
 
 
 # Expressions of cron: five fields, as crontab(5) has them.

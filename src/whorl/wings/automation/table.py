@@ -256,8 +256,7 @@ class ScheduleTable:
 
 
 def _schedule(row: tuple[Any, ...]) -> Schedule:
-    names = [name.strip() for name in _COLUMNS.split(",")]
-    values = dict(zip(names, row, strict=False))
+    values = dict(zip([name.strip() for name in _COLUMNS.split(",")], row, strict=False))
     for name in {"rule", "inputs", "limits", "steps"} & values.keys():
         values[name] = json.loads(values[name])
     for name in ("backfill", "paused"):

@@ -76,9 +76,7 @@ def delivery_of(
         given = headers.get("webhook-signature", "").split(" ")[:10]
         expected = [standard_signature(secret, delivery, at, body) for secret in known]
     # All are compared, so that the time it takes tells nothing.
-    equal = [
-        hmac.compare_digest(one.encode(), other.encode()) for one in expected for other in given
-    ]
+    equal = [hmac.compare_digest(e.encode(), g.encode()) for e in expected for g in given]
     if hook is None or not any(equal):
         raise UsageError(_NOT_OURS, help=_HEADERS, code=CODE)
     is_time = re.fullmatch(r"[0-9]{1,12}", at) is not None
@@ -153,8 +151,7 @@ async def rotate_hook(store: SqliteStore, name: str, keep_s: float) -> str:
     """Returns a new secret for a hook; the old one stays valid for `keep_s` seconds."""
     row = known_hook(store, name)
     secret = new_secret("github" if row.format == "github" else "standard")
-    sealed = store.seals.seal(secret, "hook", name)
-    await store.rotate_hook(name, sealed, time.time() + keep_s)
+    await store.rotate_hook(name, store.seals.seal(secret, "hook", name), time.time() + keep_s)
     return secret
 
 

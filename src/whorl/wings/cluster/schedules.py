@@ -63,8 +63,8 @@ def _spec(rule: Mapping[str, Json]) -> ScheduleSpec:
     """Returns when a schedule is due, as Temporal's specification; cron may match either day."""
     known = rule_of(rule)
     if isinstance(known, Interval):
-        every = timedelta(seconds=known.every_s)
-        offset = timedelta(seconds=known.start % known.every_s)
+        every = timedelta(seconds=known.pace_s)
+        offset = timedelta(seconds=known.start % known.pace_s)
         return ScheduleSpec(intervals=[ScheduleIntervalSpec(every, offset)])
     assert isinstance(known, CronRule)
     cron = known.cron
