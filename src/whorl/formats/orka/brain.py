@@ -195,8 +195,10 @@ _ACTION_MAX = 60
 _LIKE_ENOUGH = 0.7
 _SENTENCE = re.compile(r"[^.!?\n]{20,400}")
 # Words of sentences that give an instruction.
-_SAID = [word for keys in (*STRUCTURES.values(), *PATTERNS.values()) for word in keys.split("|")]
-_ACTIONS = frozenset(word for word in _SAID if " " not in word and len(word) > 3)
+_KEYWORDS = [
+    word for keys in (*STRUCTURES.values(), *PATTERNS.values()) for word in keys.split("|")
+]
+_ACTIONS = frozenset(word for word in _KEYWORDS if " " not in word and len(word) > 3)
 
 
 def learn(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -555,9 +557,9 @@ def find_episodes(records: list[Json], given: Fields, now: float) -> Amendment:
     most = count(payload, "max_tokens", 1_500, 100_000) * _CHARACTERS_A_TOKEN
     shown: list[Json] = []
     for episode, scores in best:
-        told = {"task_domain": episode["domain"], "success": episode["success"]}
-        told |= {"lessons": episode["lessons"]}
-        shown.append({"episode_id": episode["id"], **scores, **told})
+        rest = {"task_domain": episode["domain"], "success": episode["success"]}
+        rest |= {"lessons": episode["lessons"]}
+        shown.append({"episode_id": episode["id"], **scores, **rest})
     value = answer(
         _written([episode for episode, _ in best], most),
         best[0][1]["combined_score"],

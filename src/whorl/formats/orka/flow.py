@@ -336,9 +336,9 @@ def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.No
     if is_true(agent.get("llm_evaluation_enabled")):
         prompt = computed("orka_scout_asks", "scout_question", "scout_options", listed)
         falls_back = settings["fallback_to_heuristics"] is True
-        said = replace(tasks.ask(agent, prompt=prompt), name="scout_opinion", place=agent.place)
-        said = replace(said, when=has_paths, on_failure="continue" if falls_back else "halt")
-        nodes.append(said)
+        task = replace(tasks.ask(agent, prompt=prompt), name="scout_opinion", place=agent.place)
+        task = replace(task, when=has_paths, on_failure="continue" if falls_back else "halt")
+        nodes.append(task)
         opinion.append(("said", computed("orka_value", literal("scout_opinion"))))
     nodes.append(ir.Compute(name="scout_opinions", value=ir.Fields(tuple(opinion))))
     arguments = ("scout_question", "scout_options", "scout_opinions", listed)
