@@ -303,15 +303,7 @@ _WAIT_MAX = {"wait_max": lambda _, attributes: max(60.0, attributes.get("wait_s"
 _RETRY = forms.Object("retry", fields("retry", None, ir.Retry, **_WAIT_MAX), ir.Retry)
 _ENDED = OneOf(Choice(_STATUSES), forms.ListOf(Choice(_STATUSES), least=1))
 _WAITED = forms.MapOf(_ENDED, "an object such as {review: failed}", "any")
-COMMON = fields(
-    "step",
-    {
-        "after": After(Text("a step"), forms.ListOf(Text("a step")), _WAITED),
-        "retry": forms.Short("times", _RETRY),
-        "on_failure": OnFailure(*ON_FAILURE),
-    },
-    NodeFields,
-    "name",
-    "on_failure",
-    after=lambda context, _: tuple(map(ir.After, context.around.before)),
-)
+_FORMS = {"retry": forms.Short("times", _RETRY), "on_failure": OnFailure(*ON_FAILURE)}
+_FORMS["after"] = After(Text("a step"), forms.ListOf(Text("a step")), _WAITED)
+_AFTER = {"after": lambda context, _: tuple(map(ir.After, context.around.before))}
+COMMON = fields("step", _FORMS, NodeFields, "name", "on_failure", **_AFTER)

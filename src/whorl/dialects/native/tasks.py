@@ -333,15 +333,11 @@ _TASK_FORMS: dict[str, Form] = {
     "task_name": TaskName("a name", needed=True),
     "any_task": forms.Object("task", fields("any_task")),
 }
+_NAMES = ("ask", "agent", "run", "http", "use", "read", "write")
+_FIELDS_OF = {name: {**fields(name, _TASK_FORMS), **_ALL_TASKS} for name in _NAMES}
 TASKS = [
-    TaskKind(
-        name,
-        ir.Task,
-        {**fields(name, _TASK_FORMS), **_ALL_TASKS},
-        _HTTP if name == "http" else {},
-        task=_TASK_KINDS.get(name, name),
-    )
-    for name in ("ask", "agent", "run", "http", "use", "read", "write")
+    TaskKind(n, ir.Task, own, _HTTP if n == "http" else {}, task=_TASK_KINDS.get(n, n))
+    for n, own in _FIELDS_OF.items()
 ]
 _OTHERS = {name: field for name, field in _ALL_TASKS.items() if name != "inputs"}
 ANY_TASK = Kind("~task", ir.Task, {**fields("~task", _TASK_FORMS), **_OTHERS})

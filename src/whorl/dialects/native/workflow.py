@@ -243,21 +243,16 @@ _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Por
 _BY_NAME = "inputs by name, such as {task: string}"
 _INPUTS = forms.MapOf(forms.Short("type", _PORT), _BY_NAME, make=ir.Port, if_wrong={})
 _BUDGET = forms.Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
-_FIELDS = fields(
-    "file",
-    {
-        "inputs": _INPUTS,
-        "budget": forms.Short("cost", _BUDGET),
-        "steps": Steps(),
-        "block": OPTIONS,
-        "workflows": Workflows(VALUE, "workflows by name", "any"),
-        "trigger": forms.Object("trigger", fields("trigger", None, ir.Trigger), ir.Trigger),
-    },
-    main_input=_main_input,
-    defaults=defaults_of,
-    outputs=_outputs,
-    hidden_outputs=_hidden,
-)
+_FORMS: dict[str, forms.Form] = {
+    "inputs": _INPUTS,
+    "budget": forms.Short("cost", _BUDGET),
+    "steps": Steps(),
+    "block": OPTIONS,
+    "workflows": Workflows(VALUE, "workflows by name", "any"),
+    "trigger": forms.Object("trigger", fields("trigger", None, ir.Trigger), ir.Trigger),
+}
+_DERIVED = {"main_input": _main_input, "defaults": defaults_of, "hidden_outputs": _hidden}
+_FIELDS = fields("file", _FORMS, outputs=_outputs, **_DERIVED)
 # What a workflow in a file has from the file where it does not say it: its dialect, and the words.
 _STATED = {field.attribute for field in _FIELDS.values()}
 _UNSTATED = fields("block", None, ir.Workflow, "body", *_STATED)

@@ -44,10 +44,8 @@ def convert(
 
 def _without_secrets(workflow: ir.Workflow) -> tuple[ir.Workflow, list[str]]:
     names = [port.name for port in workflow.inputs if port.secret and port.default is not None]
-    ports = tuple(
-        replace(port, default=None, required=True) if port.name in names else port
-        for port in workflow.inputs
-    )
+    bare = {port.name: replace(port, default=None, required=True) for port in workflow.inputs}
+    ports = tuple(bare[port.name] if port.name in names else port for port in workflow.inputs)
     called: list[tuple[str, ir.Workflow]] = []
     for key, part in workflow.workflows:
         inner, inner_names = _without_secrets(part)
