@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import InvalidWorkflow
 from whorl.lazily import dataclass
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from whorl.source.editing.text import Container
 
 _REMARK = re.compile(r"//|/\*|#")
+# What is cut out, and the ways of removing it.
+Cut: TypeAlias = "tuple[Piece, list[list[Patch]]]"
 
 
-def cut(text: Text, path: Path) -> tuple[Piece, list[list[Patch]]]:
+def cut(text: Text, path: Path) -> Cut:
     """Returns the piece that an entry is, and the ways of removing it."""
     holder, index = text.container(path[:-1]), path[-1]
     place = holder.layout.places[index]
@@ -62,9 +64,7 @@ def cut(text: Text, path: Path) -> tuple[Piece, list[list[Patch]]]:
     return piece, [[Patch(own.start, following, "")], [Patch(own.start, own.end, "")]]
 
 
-def _cut_flow(
-    text: Text, holder: Container, index: int, piece: Piece
-) -> tuple[Piece, list[list[Patch]]]:
+def _cut_flow(text: Text, holder: Container, index: int, piece: Piece) -> Cut:
     places, written = holder.layout.places, text.text
     place = places[index]
     core = written[place.at : place.end]
@@ -90,7 +90,7 @@ def _refuse_remarks(text: Text, holder: Container) -> None:
             text.refuse(UNEXACT, message, start)
 
 
-def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Patch]]]:
+def _cut_only(text: Text, path: Path, piece: Piece) -> Cut:
     """Cuts the only entry of a block, which leaves empty brackets."""
     if len(path) == 1:
         text.refuse(UNEXACT, "this is the only entry of the file", text.place(path).at)

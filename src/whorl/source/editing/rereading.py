@@ -281,7 +281,8 @@ class _Rereading:
                 key: Any = self.grown(part.key)[0] if isinstance(part, Entry) else None
                 parts.append(grown if key is None else Entry(key, grown))
                 shapes.append(shape)
-                places.append(self._place(place, grown))
+                extent = grown.extent if isinstance(grown, Scalar) else grown.layout.extent
+                places.append(Place(self._index(place.at), *extent, False))
                 continue
             if isinstance(part, Entry) and getattr(child, "value", None) != 0:
                 raise _NotFoundError
@@ -298,10 +299,6 @@ class _Rereading:
             raise _NotFoundError
         made = Mapping(tuple(parts), _mapping_span(self._lines, layout, parts), layout)
         return made, Shape("map", None, names, tuple(shapes))
-
-    def _place(self, place: Place, value: Value) -> Place:
-        extent = value.extent if isinstance(value, Scalar) else value.layout.extent
-        return Place(self._index(place.at), *extent, False)
 
     def _layout(self, layout: Layout, places: tuple[Place, ...]) -> Layout:
         start = self._index(layout.extent[0])
