@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.providers.tools.servers import ToolOffers
 
 
+Files: TypeAlias = "tuple[conversations.Attachment, ...]"
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
@@ -64,7 +65,7 @@ class Ask(task.OwnTask):
                 offers = await offered_tools(
                     self._context, names, request.run, conversations.pins_of(turns), offers
                 )
-            files: tuple[conversations.Attachment, ...] = ()
+            files: Files = ()
             if inputs.get("images") or inputs.get("files"):
                 files = await asyncio.to_thread(read_files, inputs, self._settings, request.run)
             tools = tuple(offers.offers) if offers else ()
@@ -127,10 +128,7 @@ def _own_offers(inputs: task.Inputs) -> ToolOffers | None:
 
 
 def conversation_of(
-    request: task.Request,
-    offers: tuple[ToolOffer, ...] = (),
-    *,
-    files: tuple[conversations.Attachment, ...] = (),
+    request: task.Request, offers: tuple[ToolOffer, ...] = (), *, files: Files = ()
 ) -> conversations.Conversation:
     """Returns the model's conversation; its texts are final and not rendered again."""
     inputs = task.Inputs("ask", request.inputs)
@@ -158,9 +156,7 @@ def conversation_of(
     )
 
 
-def _messages(
-    inputs: task.Inputs, schema: Json, files: tuple[conversations.Attachment, ...]
-) -> list[conversations.Message]:
+def _messages(inputs: task.Inputs, schema: Json, files: Files) -> list[conversations.Message]:
     system = [text] if (text := inputs.text("system")) else []
     if schema is not None:
         # Stated in words too, because a server may not know `response_format` and ignore it.
@@ -174,7 +170,10 @@ def _messages(
         content = clean(task.Inputs("ask", fields).text("content"))
         messages.append(conversations.Message(role, content))
     if inputs.get("prompt") is not None:
-        prompt, files = with_texts(clean(inputs.text("prompt")), files)
+        texts = [file for file in files if file.type == "text/plain"]
+        parts = [f"<file name={f.name!r}>\n{clean(f.content.decode())}\n</file>" for f in texts]
+        prompt = "\n\n".join([clean(inputs.text("prompt")), *parts])
+        files = tuple(file for file in files if file not in texts)
         messages.append(conversations.Message("user", prompt, files=files))
     if not any(message.role == "user" for message in messages):
         inputs.refuse("prompt", "is missing")
@@ -209,7 +208,7 @@ def named_files(inputs: task.Inputs) -> list[tuple[str, bool]]:
     return named
 
 
-def expected_files(inputs: task.Inputs, settings: Settings) -> tuple[conversations.Attachment, ...]:
+def expected_files(inputs: task.Inputs, settings: Settings) -> Files:
     """Returns the files with the tokens that they may take, estimated from their sizes."""
     rights, expected = FileRights.of(settings), list[conversations.Attachment]()
     for path, is_image in named_files(inputs):
@@ -225,9 +224,7 @@ def expected_files(inputs: task.Inputs, settings: Settings) -> tuple[conversatio
     return tuple(expected)
 
 
-def read_files(
-    inputs: task.Inputs, settings: Settings, run: str
-) -> tuple[conversations.Attachment, ...]:
+def read_files(inputs: task.Inputs, settings: Settings, run: str) -> Files:
     """Reads the files. Raises ProviderError P113, P125."""
     rights = FileRights.of(settings, run)
     read: list[conversations.Attachment] = []
@@ -246,16 +243,7 @@ def read_files(
     return tuple(read)
 
 
-def with_texts(
-    prompt: str, files: tuple[conversations.Attachment, ...]
-) -> tuple[str, tuple[conversations.Attachment, ...]]:
-    """Returns the prompt followed by the text files, and the other files."""
-    texts = [file for file in files if file.type == "text/plain"]
-    parts = [f"<file name={f.name!r}>\n{clean(f.content.decode())}\n</file>" for f in texts]
-    return "\n\n".join([prompt, *parts]), tuple(file for file in files if file not in texts)
-
-
-def described(files: tuple[conversations.Attachment, ...]) -> dict[str, Json]:
+def described(files: Files) -> dict[str, Json]:
     """Returns the journal's record of the files: their hashes, not their content."""
     hashed = ((file, sha256(file.content).hexdigest()) for file in files)
     listed: list[Json] = [

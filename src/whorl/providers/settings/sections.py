@@ -244,11 +244,6 @@ def runtime_from(section: Table) -> RuntimeSettings:
     cluster = table.read()
     times = {f"{name}_s": cluster.pop(name) for name in ("heartbeat", "grace") if name in cluster}
     temporal = TemporalSettings(**cluster, **times)
-    _check_values(table, temporal)
-    return RuntimeSettings("temporal" if kind == "temporal" else "local", temporal)
-
-
-def _check_values(table: Table, temporal: TemporalSettings) -> None:
     scheme, has_scheme, bucket = temporal.values.partition("://")
     is_bucket = scheme == "s3" and not bucket.startswith("/") and bool(bucket)
     if has_scheme and not is_bucket:
@@ -256,6 +251,7 @@ def _check_values(table: Table, temporal: TemporalSettings) -> None:
         refuse(f"{table.place} values must be {wanted}, not {temporal.values!r:.80}")
     if bool(temporal.s3_key) != bool(temporal.s3_secret):
         refuse(f"{table.place} s3_key and s3_secret go together")
+    return RuntimeSettings("temporal" if kind == "temporal" else "local", temporal)
 
 
 def names_cluster(table: Mapping[str, object]) -> bool:

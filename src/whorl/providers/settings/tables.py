@@ -235,9 +235,6 @@ class Table:
             refuse(f"{self.place} {key} names the variable {variable!r}, which is not set")
         return Secret(text) if text else None
 
-    def url(self, key: str) -> str:
-        return self.web_address(key, self.text(key))
-
     def web_address(self, key: str, url: str) -> str:
         if url and not is_web_address(url):
             example = f"a web address such as {WEB_ADDRESS}"
@@ -272,7 +269,7 @@ _READERS: dict[str, Callable[[Table, str], object]] = {
     "texts": Table.texts,
     "texts_by_name": Table.texts_by_name,
     "truth": lambda table, key: table.typed(key, bool, False),
-    "url": Table.url,
+    "url": lambda table, key: table.web_address(key, table.text(key)),
     "whole": Table.count,
 }
 
