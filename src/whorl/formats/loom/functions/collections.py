@@ -246,7 +246,7 @@ URIS(
     "the port, or the default port of the scheme",
     lambda uri: int(uri["port"] or _PORTS.get(uri["scheme"].lower(), -1)),
 )(_uri_part)
-URIS("uriQuery(uri:str)", "the query with its mark", lambda uri: uri["query"] or "")(_uri_part)
+URIS("uriQuery(uri:str)", "the query with its `?`", lambda uri: uri["query"] or "")(_uri_part)
 URIS("uriScheme(uri:str)", "the scheme", lambda uri: uri["scheme"].lower())(_uri_part)
 
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\Z", re.ASCII)
