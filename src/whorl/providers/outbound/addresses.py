@@ -173,7 +173,8 @@ def target_of(url: str) -> Target:
     """Parses a URL. Raises ProviderError P113."""
     url = url.strip(" ")
     if len(url) > LENGTH_MAX:
-        raise _refusal(url, f"it has {len(url):,} characters, of at most {LENGTH_MAX:,}")
+        words = f"it has {len(url):,} characters, but at most {LENGTH_MAX:,} are allowed"
+        raise _refusal(url, words)
     if unclear := _UNCLEAR.search(url):
         why = f"it holds {unclear[0]!r}, which programs read in different ways"
         raise _refusal(url, f"{why}; remove it, or percent-encode it")
