@@ -12,8 +12,8 @@ from whorl.formats.shodan.graph import COUNT, FIELDS
 from whorl.formats.shodan.ports import USUAL
 from whorl.formats.shodan.rims import INLINE, LoopPorts, draw, port_places
 from whorl.source.editing.text import TAKEN, UNKNOWN
-from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Kind, Row, data_field, field_row
-from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Row, data_field, field_row
+from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Kind, Operation, refuse
 from whorl.wings.editor.kit.sketch import Keys, SketchNode, at, is_in, joined, number_pair, text_at
 
 if TYPE_CHECKING:

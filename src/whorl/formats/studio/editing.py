@@ -13,8 +13,8 @@ from whorl.formats.studio import canvas as canvases
 from whorl.formats.studio.texts import heads
 from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import UNKNOWN
-from whorl.wings.editor.kit.canvas import CanvasChanges, Kind, Row, data_field, field_row
-from whorl.wings.editor.kit.operations import CONNECTED, Operation, refuse
+from whorl.wings.editor.kit.canvas import CanvasChanges, Row, data_field, field_row
+from whorl.wings.editor.kit.operations import CONNECTED, Kind, Operation, refuse
 from whorl.wings.editor.kit.sketch import (
     Sketch,
     SketchEdge,

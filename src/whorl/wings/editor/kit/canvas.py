@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
@@ -37,18 +37,6 @@ _GAP = 40
 _ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
 
 
-class Kind(NamedTuple):
-    """A kind of node that can be added: its group, name and looks, and the data of a new node."""
-
-    group: str
-    name: str
-    icon: str
-    colour: str
-    new: dict[str, Any]
-    needs: str = ""
-    title: str = ""
-
-
 def field_row(name: str, rows: dict[str, Row], widgets: dict[Widget, tuple[str, ...]]) -> Row:
     """Returns the row of a field. Most fields are known by name, and so is their widget."""
     label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
@@ -72,21 +60,10 @@ def _ends(edge: Value) -> tuple[str, str]:
 class CanvasChanges(Changes):
     """A canvas of one or several levels; a level is a value with `nodes` and `edges`."""
 
-    # The kinds of nodes that can be added, group by group.
-    kinds: ClassVar[tuple[Kind, ...]] = ()
     # The keys below a node that lead to its size.
     size_at: ClassVar[Keys] = ()
     # The ids of each level, for the text that was read last.
     _ids: tuple[object, dict[Keys, list[str]]] = (None, {})
-
-    def __init_subclass__(cls) -> None:
-        cls.new = {kind.name: kind.new for kind in cls.kinds}
-        cls.looks = {kind.name: (kind.icon, kind.colour) for kind in cls.kinds}
-        cls.needs = {kind.name: kind.needs for kind in cls.kinds}
-        cls.titles = {kind.name: kind.title for kind in cls.kinds if kind.title}
-        cls.groups = {}
-        for kind in cls.kinds:
-            cls.groups[kind.group] = (*cls.groups.get(kind.group, ()), kind.name)
 
     def level(self, node: SketchNode) -> Keys:
         """Returns the keys of the graph that contains a node."""

@@ -19,7 +19,7 @@ from whorl.plugins import load_reference
 from whorl.source import Mapping
 from whorl.source.editing.editor import Editor
 from whorl.source.editing.text import UNKNOWN
-from whorl.wings.editor.kit.operations import READ, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.operations import READ, UNAVAILABLE, Kind, Operation, refuse
 from whorl.wings.editor.kit.sketch import Rewired, at
 
 if TYPE_CHECKING:
@@ -84,13 +84,9 @@ class Changes:
     A method takes its operation, and raises EditRefused if it cannot be carried out.
     """
 
-    # The palette: kinds of steps with the fields of a new one, their groups and titles, what the
-    # operator must allow for them, their icons and colours, and their ports.
+    # The palette, group by group; the fields of a new step and its ports, by kind.
+    kinds: ClassVar[tuple[Kind, ...]] = ()
     new: ClassVar[dict[str, Any]] = {}
-    groups: ClassVar[dict[str, tuple[str, ...]]] = {}
-    titles: ClassVar[dict[str, str]] = {}
-    needs: ClassVar[dict[str, str]] = {}
-    looks: ClassVar[dict[str, tuple[str, str]]] = {}
     ports: ClassVar[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {}
     # The fields that come last in a step or in the file: those that hold steps.
     last: ClassVar[tuple[str, ...]] = ()
@@ -98,6 +94,9 @@ class Changes:
     empty: ClassVar[str] = ""
     # Whether files declare the ports of their steps by name.
     names_ports: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        cls.new = {kind.name: kind.new for kind in cls.kinds}
 
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
@@ -236,19 +235,14 @@ class Changes:
         return name
 
     def soundly(self, change: Callable[[], None], *, is_strict: bool = False) -> None:
-        """Makes a change. It may add no mistake, unless readers are left alone."""
-        if self.rewires:
-            self.checked(change, is_strict=is_strict)
-        else:
-            change()
-
-    def checked(self, change: Callable[[], None], *, is_strict: bool = False) -> None:
-        """Makes a change that may add no error to the file; raises EditRefused if it does.
+        """Makes a change that may add no error to the file, unless readers are left alone.
 
         A strict change may also add no warning, for example about a text that reads nothing.
         """
         text = self.editor.text
         change()
+        if not self.rewires:
+            return
         self.editor.verify()
         found = self.check(self.editor.text)
         counted = [each for each in found if is_strict or each.severity == "error"]
@@ -366,24 +360,22 @@ def _editing(dialect: str) -> str:
 def palette(dialect: str) -> dict[str, Any]:
     """Returns the palette of a dialect as JSON for the page."""
     changes = changes_of(dialect)
-    return {
-        "groups": [
-            {"title": title, "kinds": [_kind(changes, kind) for kind in kinds]}
-            for title, kinds in changes.groups.items()
-        ]
-    }
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for kind in changes.kinds:
+        groups.setdefault(kind.group, []).append(_kind(changes, kind))
+    return {"groups": [{"title": title, "kinds": kinds} for title, kinds in groups.items()]}
 
 
-def _kind(changes: type[Changes], kind: str) -> dict[str, Any]:
-    icon, colour = changes.looks.get(kind, ("", ""))
-    inputs, outputs = changes.ports.get(kind, ((), ()))
+def _kind(changes: type[Changes], kind: Kind) -> dict[str, Any]:
+    inputs, outputs = changes.ports.get(kind.name, ((), ()))
+    usual = kind.name.replace("_", " ").replace("-", " ").capitalize()
     return {
-        "kind": kind,
-        "title": changes.titles.get(kind, kind.replace("_", " ").replace("-", " ").capitalize()),
-        "icon": icon,
-        "colour": colour,
-        "needs": changes.needs.get(kind, ""),
+        "kind": kind.name,
+        "title": kind.title or usual,
+        "icon": kind.icon,
+        "colour": kind.colour,
+        "needs": kind.needs,
         "ports": {"inputs": list(inputs), "outputs": list(outputs)},
-        "fields": changes.new[kind],
-        "form": [asdict(one) for one in changes.form_of(kind)],
+        "fields": kind.new,
+        "form": [asdict(one) for one in changes.form_of(kind.name)],
     }

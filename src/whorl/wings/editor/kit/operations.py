@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whorl.errors import Diagnostic, EditRefused, UsageError, did_you_mean
 from whorl.lazily import dataclass
@@ -55,6 +55,21 @@ class Operation:
         """The paths of the steps that the operation changes."""
         written = self.fields.get("at", "")
         return [written] if isinstance(written, str) else written
+
+
+class Kind(NamedTuple):
+    """A kind of step that can be added: its group, name and looks, and the fields of a new one.
+
+    `needs` is what the operator must allow.
+    """
+
+    group: str
+    name: str
+    icon: str
+    colour: str
+    new: dict[str, Any]
+    needs: str = ""
+    title: str = ""
 
 
 def read_operations(written: Sequence[Mapping[str, Any]]) -> list[Operation]:

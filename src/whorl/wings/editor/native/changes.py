@@ -24,8 +24,7 @@ _HOLDERS = ("repeat", "each", "together", "if")
 
 
 class NativeChanges(Changes):
-    new, groups, titles, needs = sketch.NEW, sketch.GROUPS, sketch.TITLES, sketch.NEEDS
-    looks, ports, empty = sketch.LOOKS, sketch.PORTS, sketch.EMPTY
+    kinds, ports, empty = sketch.SHOWN, sketch.PORTS, sketch.EMPTY
     last = ("repeat", "together", "choose", "steps", "then", "else", "cases", "default", "outputs")
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.native import forms
@@ -13,6 +13,7 @@ from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.source import Mapping, Value
 from whorl.wings.editor.kit.changes import FormField
+from whorl.wings.editor.kit.operations import Kind
 from whorl.wings.editor.kit.sketch import (
     Keys,
     Sketch,
@@ -129,65 +130,40 @@ def _body(value: Value | None, where: Keys) -> Keys:
 # What can be added to a native file: the kinds of steps, with forms from the format's own table.
 
 
-class _Shown(NamedTuple):
-    """A kind as the palette shows it: group, title, icon and colour, the fields of a new step.
-
-    `gives` are the parts of all results of the kind, for feeding one of them back. Connections are
-    between whole steps. `needs` is what the operator must allow.
-    """
-
-    group: str
-    title: str
-    icon: str
-    colour: str
-    fields: dict[str, Any]
-    gives: tuple[str, ...] = ()
-    needs: str = ""
-
-
 _ASKS, _WORKS, _LOOPS, _CHOOSES, _KEEPS, _ENDS = (
     "#2a4a7a", "#2f5a3c", "#4a2a6a", "#6a3a4a", "#4a5560", "#7a2f2a"
 )  # fmt: skip
 _COMMANDS = "[allow] commands"
-_RAN, _SENT = ("stdout", "stderr", "exit_code"), ("status", "headers", "body")
-_CHOICE = {"on": "'yes'", "cases": {"yes": {}}}
-_SHOWN = {
-    "ask": _Shown("ASK", "Ask a model", "message-square", _ASKS, {"ask": "Say hello."}),
-    "agent": _Shown("ASK", "Agent", "bot", _ASKS, {"agent": "demo", "prompt": "Look around."},
-                    needs=_COMMANDS),
-    "run": _Shown("WORK", "Run a command", "terminal", _WORKS, {"run": "echo hello"}, _RAN,
-                  _COMMANDS),
-    "http": _Shown("WORK", "Call HTTP", "globe", _WORKS, {"http": "https://example.org"}, _SENT),
-    "read": _Shown("WORK", "Read a file", "file-text", _WORKS, {"read": "input.txt"},
-                   ("content", "path", "size")),
-    "write": _Shown("WORK", "Write a file", "file-pen", _WORKS,
-                    {"write": "output.txt", "content": "text"}, ("path", "size"), "[allow] files"),
-    "use": _Shown("WORK", "Use a tool", "wrench", _WORKS, {"use": "server/tool"}, needs="[mcp]"),
-    "call": _Shown("WORK", "Call a workflow", "workflow", _WORKS, {"call": "other.yaml"}),
-    "repeat": _Shown("LOGIC", "Loop", "repeat", _LOOPS, {"repeat": {"at_most": 5, "steps": {}}}),
-    "each": _Shown("LOGIC", "For each", "list", _LOOPS, {"each": "[1, 2, 3]", "steps": {}}),
-    "together": _Shown("LOGIC", "Together", "columns", _LOOPS, {"together": {}}),
-    "if": _Shown("LOGIC", "If", "git-branch", _CHOOSES, {"if": "true", "then": {}}),
-    "choose": _Shown("LOGIC", "Choose", "split", _CHOOSES, {"choose": _CHOICE}),
-    "approve": _Shown("LOGIC", "Ask a person", "user-check", _CHOOSES, {"approve": "Continue?"},
-                      ("approved", "feedback")),
-    "wait": _Shown("LOGIC", "Wait", "clock", _KEEPS, {"wait": "5s"}),
-    "set": _Shown("VALUES", "Set variables", "variable", _KEEPS, {"set": {"name": "value"}}),
-    "value": _Shown("VALUES", "Value", "braces", _KEEPS, {"value": "text"}),
-    "stop": _Shown("END", "End the run", "octagon", _ENDS, {"stop": True}),
-    "break": _Shown("END", "Leave the loop", "log-out", _ENDS, {"break": True}),
-    "continue": _Shown("END", "Next iteration", "skip-forward", _ENDS, {"continue": True}),
-}  # fmt: skip
-NEW = {kind: shown.fields for kind, shown in _SHOWN.items()}
-TITLES = {kind: shown.title for kind, shown in _SHOWN.items()}
-NEEDS = {kind: shown.needs for kind, shown in _SHOWN.items()}
-LOOKS = {kind: (shown.icon, shown.colour) for kind, shown in _SHOWN.items()}
+SHOWN = (
+    Kind("ASK", "ask", "message-square", _ASKS, {"ask": "Say hello."}, title="Ask a model"),
+    Kind("ASK", "agent", "bot", _ASKS, {"agent": "demo", "prompt": "Look around."}, _COMMANDS),
+    Kind("WORK", "run", "terminal", _WORKS, {"run": "echo hello"}, _COMMANDS, "Run a command"),
+    Kind("WORK", "http", "globe", _WORKS, {"http": "https://example.org"}, title="Call HTTP"),
+    Kind("WORK", "read", "file-text", _WORKS, {"read": "input.txt"}, title="Read a file"),
+    Kind("WORK", "write", "file-pen", _WORKS, {"write": "output.txt", "content": "text"},
+         "[allow] files", "Write a file"),
+    Kind("WORK", "use", "wrench", _WORKS, {"use": "server/tool"}, "[mcp]", "Use a tool"),
+    Kind("WORK", "call", "workflow", _WORKS, {"call": "other.yaml"}, title="Call a workflow"),
+    Kind("LOGIC", "repeat", "repeat", _LOOPS, {"repeat": {"at_most": 5, "steps": {}}}, "", "Loop"),
+    Kind("LOGIC", "each", "list", _LOOPS, {"each": "[1, 2, 3]", "steps": {}}, title="For each"),
+    Kind("LOGIC", "together", "columns", _LOOPS, {"together": {}}),
+    Kind("LOGIC", "if", "git-branch", _CHOOSES, {"if": "true", "then": {}}),
+    Kind("LOGIC", "choose", "split", _CHOOSES, {"choose": {"on": "'yes'", "cases": {"yes": {}}}}),
+    Kind("LOGIC", "approve", "user-check", _CHOOSES, {"approve": "Continue?"}, "", "Ask a person"),
+    Kind("LOGIC", "wait", "clock", _KEEPS, {"wait": "5s"}),
+    Kind("VALUES", "set", "variable", _KEEPS, {"set": {"name": "value"}}, title="Set variables"),
+    Kind("VALUES", "value", "braces", _KEEPS, {"value": "text"}),
+    Kind("END", "stop", "octagon", _ENDS, {"stop": True}, title="End the run"),
+    Kind("END", "break", "log-out", _ENDS, {"break": True}, title="Leave the loop"),
+    Kind("END", "continue", "skip-forward", _ENDS, {"continue": True}, title="Next iteration"),
+)  # fmt: skip
+# The parts of all results of a kind, for feeding one back. Connections are between whole steps.
 PORTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    kind: ((), shown.gives) for kind, shown in _SHOWN.items()
-}
-GROUPS = {
-    group: tuple(kind for kind, shown in _SHOWN.items() if shown.group == group)
-    for group in ("ASK", "WORK", "LOGIC", "VALUES", "END")
+    "run": ((), ("stdout", "stderr", "exit_code")),
+    "http": ((), ("status", "headers", "body")),
+    "read": ((), ("content", "path", "size")),
+    "write": ((), ("path", "size")),
+    "approve": ((), ("approved", "feedback")),
 }
 EMPTY = """\
 whorl: 1
