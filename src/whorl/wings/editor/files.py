@@ -91,7 +91,7 @@ def sketch_text(project: Project, text: str, file: str) -> tuple[str, dict[str, 
     try:
         dialect, changes = kit.open_text(text, file, files_of(project, file))
     except EditRefused:
-        return _dialect(text, file), None
+        return _dialect(text, file) or "", None
     return dialect, as_json(changes.sketch, changes.editor.now)
 
 
@@ -103,10 +103,14 @@ def names_at(project: Project, text: str, file: str, path: str) -> list[dict[str
     return [asdict(name) for name in changes.names_at(path)[:NAMES_MAX]]
 
 
-def _dialect(text: str, file: str) -> str:
+def _dialect(text: str, file: str) -> str | None:
+    """Returns the dialect of a text, "" if it is of no known one, or None if it cannot be read."""
     with suppress(InvalidWorkflow):
-        return reader_of(parse(text, file, lenient=True)).name
-    return ""
+        document = parse(text, file, lenient=True)
+        with suppress(InvalidWorkflow):
+            return reader_of(document).name
+        return ""
+    return None
 
 
 def edit_text(
@@ -182,7 +186,8 @@ def read_file(project: Project, file: str, *, broken: bool = True) -> tuple[str,
     if data is None:
         raise UsageError(f"there is no file {file!r}", code="W903")
     text = _decoded(data, file)
-    if _is_other(text, file, broken=broken):
+    dialect = _dialect(text, file)
+    if not dialect and (dialect is not None or not broken):
         raise _unwritable(file, "is not a workflow")
     return text, etag_of(data)
 
@@ -198,10 +203,14 @@ def save(project: Project, file: str, text: str, etag: str | None) -> tuple[str 
     with _lock, _folder_of(project, file) as (folder, name):
         current = _read(folder, name, file)
         found = None if current is None else etag_of(current)
+        before = "" if current is None else _decoded(current, file)
         if found != etag:
-            shown = "" if current is None else _decoded(current, file)
-            raise Changed(file, shown, found)
-        _check_workflow(file, None if current is None else _decoded(current, file), text)
+            raise Changed(file, before, found)
+        # A readable file that is not a workflow may hold secrets: it is not replaced.
+        if current is None and not _dialect(text, file):
+            raise _unwritable(file, "would be a new file that is not a workflow")
+        if current is not None and _dialect(before, file) == "":
+            raise _unwritable(file, "is not a workflow")
         replace_file(folder, name, data, file)
     return found, etag_of(data)
 
@@ -217,27 +226,6 @@ def _decoded(data: bytes, file: str) -> str:
         return mark + read_text(data, file)
     except InvalidWorkflow as fault:
         raise _unwritable(file, f"cannot be edited: {fault.diagnostics[0].message}") from None
-
-
-def _check_workflow(file: str, before: str | None, text: str) -> None:
-    """Refuses a text that is not a workflow, and to replace a readable file that is not one."""
-    if before is not None and _is_other(before, file):
-        raise _unwritable(file, "is not a workflow")
-    if before is None and not _dialect(text, file):
-        raise _unwritable(file, "would be a new file that is not a workflow")
-
-
-def _is_other(text: str, file: str, *, broken: bool = True) -> bool:
-    """Returns whether a text has no known dialect. A `broken` text may have one."""
-    try:
-        document = parse(text, file, lenient=True)
-    except InvalidWorkflow:
-        return not broken
-    try:
-        reader_of(document)
-    except InvalidWorkflow:
-        return True
-    return False
 
 
 @contextmanager

@@ -37,6 +37,8 @@ from whorl.wings.editor.kit.changes import palette
 # What goes over HTTP about editing: closed models; the shapes of operations are in the guide.
 
 Source = Annotated[str, Text(max_length=1_000_000)]
+Others = Annotated[dict[FileName, Source], Field(max_length=10)]
+UNSAVED = "files beside it that are not saved either"
 
 
 class Unsaved(Closed):
@@ -44,9 +46,7 @@ class Unsaved(Closed):
 
     name: FileName
     text: Source
-    others: dict[FileName, Source] = Field(
-        default_factory=dict, max_length=10, description="files beside it that are not saved either"
-    )
+    others: Others = Field(default_factory=dict, description=UNSAVED)
 
 
 class Edit(Unsaved):
@@ -63,9 +63,7 @@ class Saving(Closed):
     file: FileName
     text: Source
     etag: str | None = Field(max_length=200, description="null: the file must not exist")
-    others: dict[FileName, Source] = Field(
-        default_factory=dict, max_length=10, description="new files beside it, saved before it"
-    )
+    others: Others = Field(default_factory=dict, description="new files beside it, saved before it")
 
 
 class NewFile(Closed):
@@ -196,9 +194,7 @@ class Pinned(PinList):
 
     file: FileName
     text: Source | None = None
-    others: dict[FileName, Source] = Field(
-        default_factory=dict, max_length=10, description="files beside it that are not saved either"
-    )
+    others: Others = Field(default_factory=dict, description=UNSAVED)
 
 
 class Etag(Closed):

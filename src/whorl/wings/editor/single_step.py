@@ -105,7 +105,11 @@ def prepare(
     workflow = _workflow(reading.workflow, _pinned(node, nodes, held), known)
     ports = {port.name for port in workflow.inputs}
     given = {name: value for name, value in known.items() if name in ports} | wanted.inputs
-    needed = replace(workflow, inputs=_needed(reading.workflow, workflow))
+    # Only those that the tried step reads are required.
+    read = Names().in_block(workflow.body)
+    inputs = (replace(port, required=port.required and port.name in read)
+              for port in reading.workflow.inputs)  # fmt: skip
+    needed = replace(workflow, inputs=tuple(inputs))
     advice = forms or "see `inputs` of the workflow"
     check_given(needed, given, advice=advice, has_options=bool(forms))
     start = Start(
@@ -145,12 +149,6 @@ def check_names(whole: ir.Workflow, values: Iterable[str] = (), pins: Iterable[s
 def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     words = f"there is no {what} {name[:120]!r}"
     return UsageError(words, help=did_you_mean(name, known), code="W005")
-
-
-def _needed(whole: ir.Workflow, tried: ir.Workflow) -> tuple[ir.Port, ...]:
-    """Returns the inputs of a workflow; only those that the tried step reads are required."""
-    names = Names().in_block(tried.body)
-    return tuple(replace(p, required=p.required and p.name in names) for p in whole.inputs)
 
 
 def check_effects(workflow: ir.Workflow, settings: Settings) -> None:
@@ -210,21 +208,17 @@ def _workflow(whole: ir.Workflow, node: Any, known: dict[str, Json]) -> ir.Workf
     names = [name for name in known if name not in {node.name, *(port.name for port in ports)}]
     givers = tuple(ir.Compute(name=name, value=ir.Constant(known[name])) for name in names)
     node = replace(node, after=tuple(ir.After(name) for name in names), when=None)
+    read = node.name if node.name.isidentifier() else f"results[{json.dumps(node.name)}]"
     return replace(
         whole,
         body=ir.Block((*givers, node)),
         inputs=ports,
-        outputs=((_RESULT, ir.Expression("jinja", _read_as(node.name))),),
+        outputs=((_RESULT, ir.Expression("jinja", read)),),
         hidden_outputs=(_RESULT,) if is_hidden(node, dict(whole.workflows)) else (),
         early_outputs=(),
         trigger=None,
         answer=None,
     )
-
-
-def _read_as(name: str) -> str:
-    """Returns the result of a step as an expression reads it."""
-    return name if name.isidentifier() else f"results[{json.dumps(name)}]"
 
 
 def _once(loop: ir.Loop, known: dict[str, Json]) -> tuple[ir.Loop, dict[str, Json]]:
