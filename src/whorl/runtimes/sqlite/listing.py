@@ -77,7 +77,6 @@ _CONDITIONS: Final = {
     "since": "created_at >= ?",
     "until": "created_at < ?",
     "cost_min": "cost_usd >= ?",
-    "cost_max": "cost_usd <= ?",
     "key": "(key >= ? AND key < ? || char(1114111))",
     # The reason of any of its loops, or the mark of the run.
     "ended": """? IN (exit_reason, iif(status = 'succeeded', progress.mark, ''),
@@ -93,13 +92,12 @@ _HEADINGS: Final[dict[Kept, str]] = {
     "run": "id",
     "day": f"date(hour * {HOUR_S}, 'unixepoch')",
 }
+_CHARGED: Final = f"""FROM spending JOIN runs ON number = run
+    WHERE hour >= ?1 AND iif(?2 = '', ?3 OR coalesce(key, '') NOT LIKE '{TRY}%', id = ?2)"""
 _CHARGES: Final = f"""SELECT {{heading}}, sum(calls), sum(iif(model <> '', calls, 0)),
     sum(input_tokens), sum(output_tokens), sum(cost_usd), sum(unpriced), sum(in_doubt)
-    FROM spending JOIN runs ON number = run WHERE hour >= ?1 AND (?2 = '' OR id = ?2)
-    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%') GROUP BY 1 HAVING sum(calls) <> 0"""
-_COUNT: Final = f"""SELECT count(DISTINCT run) FROM spending JOIN runs ON number = run
-    WHERE hour >= ?1 AND (?2 = '' OR id = ?2) AND calls <> 0
-    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%')"""
+    {_CHARGED} GROUP BY 1 HAVING sum(calls) <> 0"""
+_COUNT: Final = f"SELECT count(DISTINCT run) {_CHARGED} AND calls <> 0"
 _MODEL_CALLS: Final = """SELECT coalesce(sum(calls), 0) FROM spending
     WHERE run = (SELECT number FROM runs WHERE id = ?) AND model <> ''"""
 _PAGE: Final = 256
@@ -123,7 +121,6 @@ class RunFilter:
     since: float | None = None
     until: float | None = None
     cost_min: float | None = None
-    cost_max: float | None = None
     key: str | None = None
     without_key: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
