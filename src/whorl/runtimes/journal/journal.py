@@ -307,8 +307,6 @@ def number_of(value: Json) -> float | None:
 
 
 def amount_of(value: Json) -> float | None:
-    if type(value) is float and 0.0 <= value < _NUMBER_MAX:
-        return value
     number = number_of(value)
     return number if number is not None and number >= 0 else None
 

@@ -128,23 +128,26 @@ _ADVICE: Final = (
 def _make(path: Path) -> None:
     """Writes a new key that only this user can read, unless another process has made one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = urlsafe_b64encode(os.urandom(_KEY_BYTES)) + b"\n"
     beside = path.with_name(f".key-{os.urandom(8).hex()}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
+        _write_new(beside, urlsafe_b64encode(os.urandom(_KEY_BYTES)) + b"\n")
         with suppress(FileExistsError):
             os.link(beside, path)
     finally:
-        os.unlink(beside)
+        beside.unlink(missing_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """Writes a new file that only this user can read, until it is on the disk."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def _decoded(text: str, place: str) -> bytes:
@@ -203,16 +206,11 @@ class Registry:
 
     def add(self, name: str, *, is_backup: bool = False) -> None:
         """Adds the id of a store that will be made, or the hash of a backup."""
-        content = b"" if is_backup else os.fsencode(self.path)
         try:
             for folder in (self.folder.parent, self.folder):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-                with os.fdopen(os.open(self.folder / name, flags, 0o600), "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
+                _write_new(self.folder / name, b"" if is_backup else os.fsencode(self.path))
         except OSError as fault:
             words = f"no store can be registered in {str(self.folder)!r}: {fault.strerror}"
             advice = f"let that folder be written, or name the folder of the store by {HOME}"
