@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -39,7 +38,7 @@ _COUNTS: Final = """SELECT number, last_seq, coalesce(entries, 0), coalesce(last
     LEFT JOIN (SELECT run, count(*) AS entries, max(seq) AS last FROM journal GROUP BY run) AS kept
     ON kept.run = number WHERE last_seq <> coalesce(entries, 0) OR last_seq <> coalesce(last, 0)"""
 _USERS: Final = "SELECT run FROM payload_uses WHERE payload = ? LIMIT ?"
-_SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
+SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
     (SELECT count(*) FROM payloads)"""
 
 
@@ -59,20 +58,6 @@ def fits(row: tuple[Any, ...], types: Types) -> bool:
     """Returns whether the columns of a row have the right types; damage may change them."""
     is_whole = len(row) == len(types)
     return is_whole and all(isinstance(*pair) for pair in zip(row, types, strict=True))
-
-
-def sizes(connection: apsw.Connection, path: str) -> Sizes:
-    counts = fetch(connection, _SIZES)[0]
-    free = connection.pragma("freelist_count") * connection.pragma("page_size")
-    log = f"{path}-wal"
-    log_bytes = os.path.getsize(log) if os.path.exists(log) else 0
-    return Sizes(os.path.getsize(path), log_bytes, free, *counts)
-
-
-def used_bytes(connection: apsw.Connection) -> int:
-    """Returns the size of the file without its free pages, as far as SQLite knows it."""
-    pages = connection.pragma("page_count") - connection.pragma("freelist_count")
-    return int(pages * connection.pragma("page_size"))
 
 
 def faults(connection: apsw.Connection) -> list[str]:

@@ -16,7 +16,7 @@ import apsw
 
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.faults import DOCTOR, check_format, is_of_reading, store_error, unmade
+from whorl.runtimes.sqlite.faults import DOCTOR, check_format, is_of_reading, store_error
 from whorl.runtimes.sqlite.schema import FORMAT_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> 
     except (apsw.Error, UnicodeDecodeError) as error:
         raise store_error(error, place.path) from error
     except OSError as error:
-        raise unmade(error, place.path) from error
+        words = f"the store {place.path!r} cannot be made: {error}"
+        remedy = "check the room and the rights of its folder, or name another place with --store"
+        raise StoreError(words, help=remedy) from error
 
 
 def open_writer(place: Place) -> apsw.Connection:

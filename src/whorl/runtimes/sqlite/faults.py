@@ -88,12 +88,6 @@ def store_error(error: Exception, path: str) -> StoreError:
     return StoreError(f"the store {path!r} {what}{why}", code=code, help=remedy, is_final=is_final)
 
 
-def unmade(error: OSError, path: str) -> StoreError:
-    """Returns why the file of a store could not be created."""
-    remedy = "check the room and the rights of its folder, or name another place with --store"
-    return StoreError(f"the store {path!r} cannot be made: {error}", help=remedy)
-
-
 def is_full(path: str) -> bool:
     """Returns whether a file's disk is too full for the extra files of SQLite."""
     import shutil
@@ -121,6 +115,10 @@ def damaged(run: str, seq: int | None, what: str, code: str = "R906") -> StoreEr
 
 def refused(what: str, code: str, remedy: str = "") -> StoreError:
     return StoreError(what, code=code, help=remedy)
+
+
+def unknown(run: str) -> StoreError:
+    return refused(f"there is no run {run!r} in the store", "W902", "`whorl ls` lists the runs")
 
 
 def check_format(path: str, version: int) -> None:

@@ -22,7 +22,7 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.connection import fetch
-from whorl.runtimes.sqlite.faults import fenced, refused
+from whorl.runtimes.sqlite.faults import fenced, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -180,9 +180,7 @@ class Ownership:
                 return self.runs[run]
         rows = fetch(self.connection, _OWNER, (run,))
         if not rows:
-            raise refused(
-                f"there is no run {run!r} in the store", "W902", "`whorl ls` lists the runs"
-            )
+            raise unknown(run)
         number, owner, behaviour, row, *process = rows[0]
         if behaviour > BEHAVIOUR:
             raise StoreError(

@@ -51,18 +51,7 @@ _SOME_USES: Final = f"""SELECT payload FROM payload_uses WHERE run = ?1
 _SWEEP_PAYLOADS: Final = f"""DELETE FROM payloads WHERE id IN ({_SOME_USES})
     AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
 _SWEEP_USES: Final = f"DELETE FROM payload_uses WHERE run = ?1 AND payload IN ({_SOME_USES})"
-_OF_RUNS: Final = (
-    "loops",
-    "snapshots",
-    "inbox",
-    "upkeep",
-    "spending",
-    "queue",
-    "labels",
-    "homes",
-    "doubts",
-    "progress",
-)
+_OF_RUNS: Final = "loops snapshots inbox upkeep spending queue labels homes doubts progress"
 _SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
     FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)"""
 _ENDED: Final = """SELECT id, status, updated_at FROM runs JOIN progress ON run = number
@@ -219,7 +208,7 @@ def delete(tables: JournalTables, run: str, status: str, older_than: float) -> i
     number = tables.connection.execute(_STILL_OLD, (run, stored, older_than)).get
     if number is None or tables.ownership.is_driven(run):
         return 0
-    for table in _OF_RUNS:
+    for table in _OF_RUNS.split():
         tables.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
     tables.connection.execute("DELETE FROM runs WHERE number = ?", (number,))
     tables.forget(run)

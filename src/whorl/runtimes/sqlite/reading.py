@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from contextlib import suppress
 from functools import partial
@@ -27,7 +28,7 @@ from whorl.runtimes.journal.journal import (
 from whorl.runtimes.journal.projection import LoopFold
 from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.change_watch import FileWatch
-from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
+from whorl.runtimes.sqlite.checking import LOOP_TYPES, SIZES, Sizes, fits
 from whorl.runtimes.sqlite.connection import (
     Place,
     Reader,
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.language import Json
-    from whorl.runtimes.sqlite.checking import Sizes
     from whorl.runtimes.sqlite.connection import Column
 
 
@@ -403,12 +403,18 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return self._reader.version()
 
     def sizes(self) -> Sizes:
+        log = f"{self.path}-wal"
+        log_bytes = os.path.getsize(log) if os.path.exists(log) else 0
         with self._reader.lend() as connection:
-            return checking.sizes(connection, self.path)
+            free = connection.pragma("freelist_count") * connection.pragma("page_size")
+            counts = fetch(connection, SIZES)[0]
+        return Sizes(os.path.getsize(self.path), log_bytes, free, *counts)
 
     def used_bytes(self) -> int:
+        """Returns the size of the file without its free pages, as far as SQLite knows it."""
         with self._reader.lend() as connection:
-            return checking.used_bytes(connection)
+            pages = connection.pragma("page_count") - connection.pragma("freelist_count")
+            return int(pages * connection.pragma("page_size"))
 
     def check(self) -> list[str]:
         """Returns each damage with its run and entry."""

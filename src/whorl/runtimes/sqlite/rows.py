@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from whorl.errors import WhorlError
@@ -20,17 +21,10 @@ from whorl.runtimes.journal.journal import (
     mark_of,
     text_of,
 )
-from whorl.runtimes.journal.projection import (
-    OF_ITERATIONS,
-    ChargeFold,
-    LoopFold,
-    RunFold,
-    Spent,
-    place_of,
-)
+from whorl.runtimes.journal.projection import ChargeFold, LoopFold, RunFold, Spent, place_of
 from whorl.runtimes.sqlite.connection import Column, fetch
 from whorl.runtimes.sqlite.encoding import checksum, put_payload, remembered, to_text, whole
-from whorl.runtimes.sqlite.faults import fenced, refused
+from whorl.runtimes.sqlite.faults import fenced, refused, unknown
 from whorl.runtimes.sqlite.ownership import (
     Ownership,
     change_upkeep,
@@ -75,6 +69,7 @@ _FORGET_RECORD: Final = "DELETE FROM memories WHERE key = ? AND number = ?"
 _COLUMNS: Final = """last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt
     budget_usd error not_begun loop iteration score exit_reason stopped_by seconds"""
 CHANGING: Final = _COLUMNS.split()
+_NUMBERS: Final = attrgetter(*CHANGING[:8])
 _ERROR_MAX: Final = 500
 _ATTEMPT: Final = regex(r"#[0-9]+")
 _LOOP_STARTED: Final = """INSERT INTO loops(run, address, state, started, iterations_max)
@@ -156,13 +151,6 @@ class RunRecord(ChargeFold):
     def take_of_loop(self, event: Event) -> None:
         """Takes an event of a loop, and decides which loop the row shows."""
         shown = self.shown
-        if event.kind in OF_ITERATIONS and not shown.is_over:
-            loop, number = iteration_of(event)
-            if loop == shown.address:
-                shown.take(event, self.last_seq, number)
-            if self.not_begun is not None:
-                self._begin_later(event)
-            return
         address, limit = event.address, event.body.get("limits")
         change: LoopChange | None = None
         match event.kind:
@@ -176,7 +164,7 @@ class RunRecord(ChargeFold):
                 reason = text_of(event.body.get("exit_reason")) or "failed"
                 change = LoopChange(address, finished=self.last_seq, exit_reason=reason)
                 change.mark = mark_of(event.body.get("mark"))
-            case "iteration.started":
+            case "iteration.started" if shown.is_over:
                 loop = iteration_of(event)[0]
                 if loop == shown.address:
                     change = LoopChange(loop)
@@ -208,21 +196,14 @@ class RunRecord(ChargeFold):
         shown = self.shown
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
         return (
-            self.last_seq,
-            self.updated_at,
-            self.cost_usd,
-            self.calls,
-            self.input_tokens,
-            self.output_tokens,
-            self.in_doubt,
-            self.budget_usd,
-            whole(self.error[:_ERROR_MAX]) if self.error else "",
+            *_NUMBERS(self),
+            whole(self.error[:_ERROR_MAX]),
             "" if self.not_begun is None else json.dumps(self.not_begun),
             whole(shown.address),
             shown.number,
             shown.score,
-            whole(reason) if reason else "",
-            whole(shown.stopped_by) if shown.stopped_by else "",
+            whole(reason),
+            whole(shown.stopped_by),
             self.seconds,
         )
 
@@ -254,9 +235,6 @@ def write_changes(connection: apsw.Connection, state: RunRecord) -> None:
     if state.reserved_usd != state.reserved_stored:
         state.reserved_stored = state.reserved_usd
         connection.execute(_RESERVED, (state.number, round(state.reserved_usd, 9)))
-    is_new = state.is_warned and not state.mark
-    if state.status == state.status_stored and not state.loop_changes and not is_new:
-        return
     if state.status != state.status_stored:
         state.status_stored = state.status
         connection.execute(
@@ -503,7 +481,7 @@ class JournalTables:
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
         record = self._load(run)
         if record is None:
-            raise refused(f"there is no run {run!r} in the store", "W902")
+            raise unknown(run)
         if record.owner != owner:
             raise fenced(run, owner, record.owner)
         if seq > record.last_seq:
@@ -528,9 +506,7 @@ class JournalTables:
     def post(self, run: str, row: Encoded) -> int:
         number = self.connection.execute("SELECT number FROM runs WHERE id = ?", (run,)).get
         if number is None:
-            raise refused(
-                f"there is no run {run!r} in the store", "W902", "`whorl ls` lists the runs"
-            )
+            raise unknown(run)
         self.connection.execute(
             "INSERT INTO inbox(run, kind, at, address, body) VALUES(?, ?, ?, ?, ?)",
             (number, row.kind, row.at, row.address, row.body),
@@ -593,7 +569,7 @@ class JournalTables:
 
     def _admitted(self, job: Append, state: RunRecord | None) -> RunRecord:
         if state is None:
-            raise refused(f"there is no run {job.run!r} in the store", "W902")
+            raise unknown(job.run)
         if state.owner != job.owner:
             self.ownership.forget(job.run, job.owner)
             raise fenced(job.run, job.owner, state.owner)

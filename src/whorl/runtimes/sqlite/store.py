@@ -80,8 +80,7 @@ class HookTable(StorePart):
         return [HookRow(*row) for row in self._reader.rows("SELECT * FROM hooks ORDER BY name")]
 
     def hook(self, name: str) -> HookRow | None:
-        rows = self._reader.rows("SELECT * FROM hooks WHERE name = ?", (name,))
-        return HookRow(*rows[0]) if rows else None
+        return next((hook for hook in self.hooks() if hook.name == name), None)
 
     def keyed(self, key: str) -> RunId | None:
         """Returns the run that was started with a key, or None."""
