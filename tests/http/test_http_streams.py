@@ -10,8 +10,7 @@ import pytest
 from served import Client, running
 
 from waiting import PATIENCE_S, wait_until
-from whorl.interfaces.http import event_stream
-from whorl.runtimes.journal.journal import RunId
+from whorl.interfaces.http import journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +137,7 @@ def _interrupted(event: dict[str, Any]) -> bool:
 def test_streams_are_counted_and_given_back(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_stream, "LISTENERS_MAX", 3)
+    monkeypatch.setattr(journal, "LISTENERS_MAX", 3)
     with ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(client.stream("/changes"))
@@ -173,13 +172,3 @@ def test_streams_end_when_the_server_does(project: Path) -> None:
         client.close()
 
     assert seen[-1] == {"event": "left"}
-
-
-# The end of a journal, and text that is streamed, are kept once for all who watch.
-
-
-RUN = RunId("r")
-
-
-def texts(deltas: dict[str, event_stream.Delta]) -> dict[str, tuple[str, bool]]:
-    return {address: (delta.text, delta.is_whole) for address, delta in deltas.items()}

@@ -21,7 +21,7 @@ from fastapi.dependencies.utils import get_flat_params
 from whorl.errors import WhorlError
 from whorl.interfaces.formatting import line
 from whorl.interfaces.http.auth import IDENTITY, Identity, operation_of
-from whorl.interfaces.http.event_stream import StreamWatcher
+from whorl.interfaces.http.journal import StreamWatcher
 from whorl.interfaces.http.limits import RateLimit
 from whorl.interfaces.http.models import ErrorAnswer
 from whorl.interfaces.http.models import RunId as Id
@@ -221,8 +221,7 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
 
 
 def _state(request: Request) -> ServerState:
-    state = request.app.state.server
-    assert isinstance(state, ServerState)
+    state: ServerState = request.app.state.server
     return state
 
 
@@ -230,8 +229,7 @@ State = Annotated[ServerState, Depends(_state)]
 
 
 def _asking(request: Request) -> Identity:
-    identity = request.scope[IDENTITY]
-    assert isinstance(identity, Identity)
+    identity: Identity = request.scope[IDENTITY]
     return identity
 
 

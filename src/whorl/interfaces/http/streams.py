@@ -16,8 +16,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.event_stream import Listener
-from whorl.interfaces.http.journal import JournalEvent, event_text, journal_event
+from whorl.interfaces.http.journal import JournalEvent, Listener, event_text, journal_event
 from whorl.interfaces.http.models import Closed
 from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.runs import run_item
@@ -137,7 +136,7 @@ class _Journal:
         sent = [batch.text, *self._deltas(streamed)]
         if status != self.status or (self.has_ended and status in ENDED):
             self.status, self.has_ended = status, False
-            text = _json({"status": status, "last_seq": self.after})
+            text = json.dumps({"status": status, "last_seq": self.after})
             sent += [event_text(text, "status")] + [event_text(text, "end")] * (status in ENDED)
         text = "".join(sent)
         return text, watcher.pause_s(len(text))
@@ -148,7 +147,7 @@ class _Journal:
             if new > 0 and name_of(address) not in (self.hidden or ()):
                 is_whole = address not in self.sent or new > len(text)
                 part = {"address": address, "text": text[-new:], "whole": is_whole}
-                yield event_text(_json(part), "delta")
+                yield event_text(json.dumps(part, ensure_ascii=False), "delta")
                 self.sent[address] = length
 
 
@@ -177,7 +176,3 @@ def _page(state: ServerState, run: RunId, after: int, limit: int) -> EventPage:
     last = shown[-1].seq if shown else after
     events = [journal_event(run, entry) for entry in shown]
     return EventPage(events=events, last_seq=last, more=len(entries) > limit)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -9,8 +9,7 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.interfaces.http.event_stream import Listener
-from whorl.interfaces.http.journal import event_text
+from whorl.interfaces.http.journal import Listener, event_text
 from whorl.interfaces.http.models import (
     Amount,
     Closed,
