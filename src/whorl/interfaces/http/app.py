@@ -7,7 +7,6 @@ Of the page exactly the files are served that were built, and nothing that is no
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any, Final, cast
@@ -105,9 +104,7 @@ def index() -> Response:
 
 @page.get("/assets/{name}")
 def asset(name: str) -> Response:
-    folder = FOLDER / "assets"
-    is_known = folder.is_dir() and name in os.listdir(folder)
-    return _file(folder / name if is_known else FOLDER)
+    return _file(FOLDER / "assets" / name)
 
 
 def _file(path: Path) -> Response:

@@ -18,7 +18,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import parse_qsl
 
 from fastapi import Request
@@ -163,36 +163,33 @@ class Auth:
         if is_call and any(name in headers for name in SIGNATURES):
             return
         given = _header(headers, "authorization")
-        identity = None
+        token = None
         if given:
-            scheme, _, token = given.partition(" ")
-            identity = self._of_token(token.strip()) if scheme.lower() == "bearer" else None
+            scheme, _, text = given.partition(" ")
+            token = self._token(text.strip()) if scheme.lower() == "bearer" else None
         # A browser sends the origin with every request that changes something.
         elif (is_read or "origin" in headers) and PAGE_HEADER in headers:
-            identity = self._of_session(headers)
-        if identity is None:
+            token = self._token_of_session(headers)
+        if token is None:
             self._refuse_token(scope, headers, given=bool(given))
-        scope[IDENTITY] = identity
-
-    def _of_token(self, token: str) -> Identity | None:
-        is_own = hmac.compare_digest(digest_of(token), self._own.digest)
-        return self._identity(self._own if is_own else self.tokens.find(token))
-
-    def _identity(self, token: Token | None) -> Identity | None:
-        if token is not None and not token.is_valid(self.tokens.store.clock()):
+        if not token.is_valid(self.tokens.store.clock()):
             advice = f"ask the operator for a new one: `whorl server token rotate {token.name}`"
             raise Refusal(401, "W904", f"the token {token.name!r} has expired", advice)
-        return None if token is None else Identity(token.name, token.role, token.digest)
+        scope[IDENTITY] = Identity(token.name, token.role, token.digest)
 
-    def _of_session(self, headers: Headers) -> Identity | None:
-        """Returns the identity of a session cookie, with the rights that its token has now."""
+    def _token(self, text: str) -> Token | None:
+        is_own = hmac.compare_digest(digest_of(text), self._own.digest)
+        return self._own if is_own else self.tokens.find(text)
+
+    def _token_of_session(self, headers: Headers) -> Token | None:
+        """Returns the token of a session cookie, with the rights that it has now."""
         given = parse_cookies("; ".join(headers.getlist("cookie"))).get(self._cookie, "")
         name, _, is_named = given.partition(".")
         stored = self.tokens.named(name) if is_named else []
         for token in [self._own] if name == SERVER else stored:
             wanted = self._session_of(token.name, token.digest)
             if hmac.compare_digest(given.encode(), wanted.encode()):
-                return self._identity(token)
+                return token
         return None
 
     def _session_of(self, name: str, digest: bytes) -> str:
@@ -222,7 +219,7 @@ class Auth:
             raise Refusal(421, "W910", f"{host!r} is not this server", "use the printed address")
         return host.lower()
 
-    def _refuse_token(self, scope: Scope, headers: Headers, *, given: bool) -> None:
+    def _refuse_token(self, scope: Scope, headers: Headers, *, given: bool) -> NoReturn:
         client = scope.get("client")
         address = str(client[0]) if client else ""
         if self.behind_proxy and "x-forwarded-for" in headers:

@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whorl import __version__
 from whorl.errors import StoreError, escaped, tame
 from whorl.interfaces.http.models import Closed
-from whorl.interfaces.http.problems import refused
+from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.state import STOPPING, ServerState, State, check_query
 from whorl.providers.redaction import Secret, redact
 from whorl.services.serving.watchers import CONTENT_TYPE, Family, text_of_families
@@ -45,7 +46,10 @@ async def metrics(state: State) -> Response:
 
     Counters begin when the server starts; each server counts the runs that it drives.
     """
-    is_ready = not state.driving.is_closing and await store_fault(state) is None
+    is_ready = False
+    with suppress(StoreError):
+        await check_store(state)
+        is_ready = not state.driving.is_closing
     gauges = await asyncio.to_thread(_gauges, state, is_ready=is_ready)
     text = text_of_families([*state.watcher.metrics.families(), *gauges])
     return Response(text.encode("utf-8", "replace"), headers={"content-type": CONTENT_TYPE})
@@ -80,8 +84,7 @@ async def healthz(state: State) -> Response:
     Of schedules that cannot start anything, there is the number.
     A store that is gone or damaged, or has no room, takes no writes.
     """
-    if (fault := await store_fault(state)) is not None:
-        return refused(503, fault.code, str(fault), fault.help)
+    await check_store(state)
     known = {"stall_ms": state.heartbeat.stall_ms}
     for job in state.jobs:
         known |= job.health()
@@ -92,23 +95,20 @@ async def healthz(state: State) -> Response:
 async def readyz(state: State) -> Response:
     """Whether new work is taken: the store can be written, and the server is not being stopped."""
     if state.driving.is_closing:
-        return refused(503, "W900", STOPPING)
-    if (fault := await store_fault(state)) is not None:
-        return refused(503, fault.code, str(fault), fault.help)
+        raise Refusal(503, "W900", STOPPING)
+    await check_store(state)
     return JSONResponse({"status": "ready"})
 
 
-async def store_fault(state: ServerState) -> StoreError | None:
-    """Returns why the store cannot be written, or None if it can, as far as the server knows."""
+async def check_store(state: ServerState) -> None:
+    """Raises StoreError if the store cannot be written, as far as the server knows."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
             await state.store.probe()
-    except StoreError as fault:
-        return fault
     except TimeoutError:
         # A process that writes for long delays others; restarting this server would not help.
-        return state.store.watch.refusal
-    return None
+        if (fault := state.store.watch.refusal) is not None:
+            raise fault from None
 
 
 class AuditQuery(Closed):

@@ -206,7 +206,7 @@ async def serving(
     port = int(sock.getsockname()[1])
     try:
         async with open_state(project, edits=place.edits) as state:
-            hosts = set(LOOPBACK_NAMES)
+            hosts = frozenset(LOOPBACK_NAMES)
             if not place.is_loopback:
                 # The connection knows the server's own addresses.
                 hosts |= {place.host.lower(), socket.gethostname().lower()}
@@ -216,15 +216,8 @@ async def serving(
                 route.matches({"type": "http", "method": "GET", "path": "/"})
             limited = Limits(Audited(routed, state.audit), tuple(state.providers.secrets))
             state.runtime.url = state.providers.settings.server.url or _address_of(place.host, port)
-            app = Auth(
-                limited,
-                place.token,
-                port,
-                frozenset(hosts),
-                place.behind_proxy,
-                state.is_signed,
-                Tokens(state.store),
-            )
+            signed = (state.is_signed, Tokens(state.store))
+            app = Auth(limited, place.token, port, hosts, place.behind_proxy, *signed)
             kind = ProxiedConnection if place.behind_proxy else Connection
             config = uvicorn.Config(AccessLog(app), http=kind, **_OPTIONS)
             usual = state.providers.settings.server.drain_s
