@@ -289,7 +289,7 @@ def verdict_words(
     error = note.get("error")
     if isinstance(error, dict):
         return line(str(error.get("message", "failed")), width_max)
-    facts = _facts(note)
+    facts = facts_of(note)
     if note.get("met"):
         facts = [fact for fact in facts if fact.get("met")] or facts
     words = [fact_words(f, with_reasons=with_reasons) for f in facts if f.keys() - _NO_MEASURE]
@@ -301,7 +301,7 @@ def verdict_words(
     return line("; ".join(words), width_max)
 
 
-def _facts(note: Mapping[str, Any]) -> list[dict[str, Any]]:
+def facts_of(note: Mapping[str, Any]) -> list[dict[str, Any]]:
     facts = note.get("facts")
     return [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
 
@@ -352,7 +352,7 @@ def fact_words(fact: Mapping[str, Any], *, with_reasons: bool = True) -> str:
 def reason_lines(note: Mapping[str, Any]) -> list[str]:
     """Why judges decided as they did, in their own words, with what they quote."""
     lines: list[str] = []
-    for fact in _facts(note):
+    for fact in facts_of(note):
         reason, evidence = line(str(fact.get("reason") or ""), 600), fact.get("evidence")
         lines += [f"{_answer_of(fact)}. {reason}"] if reason else []
         found = "" if fact.get("evidence_in_text") else "  (not found in the text)"
@@ -374,7 +374,7 @@ def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
     own: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
     words: dict[str, str] = _JUDGEMENT | (own or {})
     lines: list[str] = []
-    for fact in (fact for fact in _facts(event.body) if fact.get("by") == "judge"):
+    for fact in (fact for fact in facts_of(event.body) if fact.get("by") == "judge"):
         state = {None: "ambiguous", True: "met", False: "not_met"}[fact.get("met")]
         filled = {name: fact.get(name, "") for name in ("question", "answer")}
         verdict = _fill(words[state], filled)

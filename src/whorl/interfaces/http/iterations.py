@@ -13,6 +13,7 @@ from whorl.interfaces.status_words import (
     condition_words,
     end_words,
     fact_words,
+    facts_of,
     target_of,
     verdict_words,
 )
@@ -102,7 +103,6 @@ class Verdict(Closed):
 
 
 def verdicts(note: dict[str, Any]) -> list[Verdict]:
-    facts = note.get("facts")
     return [
         Verdict(
             by=str(fact.get("by", "")),
@@ -112,8 +112,7 @@ def verdicts(note: dict[str, Any]) -> list[Verdict]:
             evidence=str(fact.get("evidence") or ""),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
-        for fact in (facts if isinstance(facts, list) else [])
-        if isinstance(fact, dict)
+        for fact in facts_of(note)
     ]
 
 
@@ -285,20 +284,18 @@ def show_matrix(state: State, run: KnownRun, at: Loop = "") -> Matrix:
     steps = [given.get(number, {}) for number in numbers]
     names = list(dict.fromkeys(name for named in steps for name in named))
     rows = [
-        MatrixRow(number=number, cells={name: _cell(now, before, name) for name in names})
-        for number, now, before in zip(numbers, steps, [None, *steps], strict=False)
+        MatrixRow(number=at, cells={name: _cell(now.get(name), before.get(name)) for name in names})
+        for at, now, before in zip(numbers, steps, [{}, *steps], strict=False)
     ]
     return Matrix(loop=loop, steps=names, iterations=rows)
 
 
-def _cell(now: dict[str, Json], before: dict[str, Json] | None, name: str) -> Cell:
-    if now.get(name) is None:
+def _cell(now: Json, before: Json) -> Cell:
+    if now is None:
         return "none"
-    if before is None or before.get(name) is None:
-        return "new"
-    if now[name] == before[name]:
+    if now == before:
         return "same"
-    return "small" if _alike(now[name], before[name]) >= SMALL else "new"
+    return "small" if before is not None and _alike(now, before) >= SMALL else "new"
 
 
 def _alike(value: Json, other: Json) -> float:

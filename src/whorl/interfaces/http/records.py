@@ -85,13 +85,8 @@ def list_records(
     state: State, run: KnownRun, query: Annotated[RecordsQuery, Query()]
 ) -> RecordList:
     """The records of steps, items and iterations: status, inputs, output, error, times, cost."""
-    found = state.records(run).of(
-        query.at,
-        depth=query.depth,
-        after=query.after,
-        limit=query.limit,
-        only_repetitions=query.repetitions,
-    )
+    part = query.model_dump(include={"depth", "after", "limit"})
+    found = state.records(run).of(query.at, only_repetitions=query.repetitions, **part)
     if query.at and not found.records and not query.after:
         raise unknown_place(state.store, run, query.at)
     return RecordList(records=_items(found), more=found.more)

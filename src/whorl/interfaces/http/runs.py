@@ -133,13 +133,9 @@ def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> RunList:
     """The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs."""
     name, _, value = (query.label or "").partition("=")
     which = RunFilter(
-        status=query.status,
+        **query.model_dump(include={"status", "since", "until", "cost_min", "sort"}),
         name=query.workflow,
         text=query.search or "",
-        since=query.since,
-        until=query.until,
-        cost_min=query.cost_min,
-        sort=query.sort,
         is_reversed=query.reverse,
         without_key=(() if query.tries else (TRY,)) + (() if name else (EXPERIMENT,)),
         labels=((name, value),) if name else (),

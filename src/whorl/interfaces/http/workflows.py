@@ -9,7 +9,7 @@ from whorl import __version__, ir
 from whorl.errors import Diagnostic as Finding
 from whorl.errors import InvalidWorkflow, UsageError, safe
 from whorl.interfaces.diagrams.svg import reduced
-from whorl.interfaces.diagrams.text import detail_words
+from whorl.interfaces.diagrams.text import after_words, detail_words
 from whorl.interfaces.formatting import line
 from whorl.interfaces.http.models import (
     Closed,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 NODES_MAX = 5_000
 CALLS_MAX = 16
 _SETTING_MAX = 20_000
-_USUAL = (("passed",), ("succeeded",))
 _LIMITS = ("iterations", "time_s", "iteration_time_s", "cost_usd", "tokens", "calls")
 # The constructs of the IR, as its graph names them.
 _NODES: list[Any] = [kind.__name__.lower() for kind in get_args(ir.Node)]
@@ -167,14 +166,11 @@ def _item(state: ServerState, listed: Listed, *, may_run: bool) -> WorkflowItem:
         )
         for port in workflow.inputs
     ]
-    return WorkflowItem(
+    return WorkflowItem.from_row(
+        workflow,
         file=listed.file,
-        name=workflow.name,
-        dialect=workflow.dialect,
-        description=workflow.description,
         inputs=inputs,
         main_input=workflow.main_input or None,
-        open_inputs=workflow.open_inputs,
         errors=listed.errors,
         named=listed.named,
         trigger=shown,
@@ -276,29 +272,21 @@ def validate(state: State, asking: Asking, request: Validation) -> Validated:
             name = str(state.file(request.name or "workflow.yaml"))
             reading = state.project.read_text(request.text or "", name, request.named)
     except InvalidWorkflow as fault:
-        kinds = ((mistake.code, mistake.span) for mistake in fault.diagnostics)
-        missing = (kind in (("W016", None), ("W027", None)) for kind in kinds)
-        if request.workflow is not None and all(missing):
+        kinds = {(mistake.code, mistake.span) for mistake in fault.diagnostics}
+        if request.workflow is not None and kinds <= {("W016", None), ("W027", None)}:
             raise
         findings: Any = [finding(mistake, root) for mistake in fault.diagnostics]
         return Validated(ok=False, diagnostics=findings, name=None, dialect=None, worst_case=None)
     workflow, warnings = reading.workflow, list(reading.warnings)
     settings = state.providers.settings
     if (refused := refusal(workflow, settings)) is not None:
-        code, message = str(refused["code"]), str(refused["message"])
-        warnings.append(Finding(code, message, severity="warning"))
-    if (untrusted := settings.untrusted) is not None:
-        help_, words = untrusted.help, str(untrusted)
-        warnings.append(Finding(untrusted.code, words, help=help_, severity="warning"))
+        warnings.append(Finding(str(refused["code"]), str(refused["message"]), severity="warning"))
+    if (why := settings.untrusted) is not None:
+        warnings.append(Finding(why.code, str(why), help=why.help, severity="warning"))
     findings = [finding(warning, root) for warning in warnings]
     worst = forecast(workflow, state.providers, included=reading.included)
-    return Validated(
-        ok=True,
-        diagnostics=findings,
-        name=workflow.name,
-        dialect=workflow.dialect,
-        worst_case=WorstCase.from_row(worst, words=foreseen_words(worst)),
-    )
+    worst_case = WorstCase.from_row(worst, words=foreseen_words(worst))
+    return Validated.from_row(workflow, ok=True, diagnostics=findings, worst_case=worst_case)
 
 
 def foreseen_words(worst: Forecast) -> str:
@@ -442,9 +430,7 @@ class _Drawing:
         for at, node in enumerate(block.nodes):
             for after in node.after:
                 if after.node in places:
-                    usual = after.statuses in _USUAL
-                    label = "" if usual else line(", ".join(after.statuses), 60)
-                    labels[places[after.node], at] = label
+                    labels[places[after.node], at] = line(after_words(after.statuses), 60)
         plain = {link for link, label in labels.items() if not label}
         kept = set(reduced(len(block.nodes), sorted(plain))) | (set(labels) - plain)
         for source, target in sorted(kept):
