@@ -393,15 +393,11 @@ def _prepared(state: ServerState, request: Try) -> tuple[Workflow, Start, list[s
     unsaved = request.name, request.text, request.others
     pins = single_step.pins_of(state.project, *unsaved) if request.pins else {}
     wanted = single_step.Wanted(
-        request.text,
-        path,
-        request.at,
-        request.inputs,
-        request.values,
-        {at: pin.value for at, pin in pins.items() if not pin.is_stale},
-        single_step.Source(run, given.at, given.iteration) if given and run else None,
-        single_step.BUDGET_USD if request.budget_usd is None else request.budget_usd,
-        request.others,
+        **request.model_dump(include={"text", "at", "inputs", "values", "others"}),
+        file=path,
+        pins={at: pin.value for at, pin in pins.items() if not pin.is_stale},
+        source=single_step.Source(run, given.at, given.iteration) if given and run else None,
+        budget_usd=single_step.BUDGET_USD if request.budget_usd is None else request.budget_usd,
     )
     workflow, start = single_step.prepare(state.project, state.store, wanted)
     if not request.effects:

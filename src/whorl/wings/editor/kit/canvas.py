@@ -13,11 +13,11 @@ from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Oper
 from whorl.wings.editor.kit.sketch import (
     Keys,
     Name,
-    SketchEdge,
     SketchNode,
     at,
     is_in,
     joined,
+    reached,
     scalars,
     text_at,
 )
@@ -218,34 +218,26 @@ class CanvasChanges(Changes):
         self, level: Keys, ends: tuple[str, str], ports: tuple[str, str], target: SketchNode
     ) -> None:
         """Refuses an edge that would make a cycle."""
-        reached, queue = {ends[1]}, [ends[1]]
-        links: dict[str, set[str]] = {}
-        for source, onward in map(_ends, self.items(level, "edges")):
-            links.setdefault(source, set()).add(onward)
-        while queue:
-            fresh = links.get(queue.pop(), set()) - reached
-            reached |= fresh
-            queue += fresh
-        if ends[0] in reached:
+        if ends[0] in reached(ends[1], map(_ends, self.items(level, "edges"))):
             message = f"{ends[1]!r} leads to {ends[0]!r} already; an edge back would make a cycle"
             advice = "end the path here: what arrives at the end is the next input of the loop"
             self.refuse_at(CONNECTED, message, target.where, advice)
 
-    def _edge(self, operation: Operation) -> SketchEdge | None:
+    def _edge(self, operation: Operation) -> Keys | None:
         source, target, ports = self.ends(operation)
         for edge in self.sketch.edges:
             is_same = (edge.source, edge.target) == (source.path, target.path)
             own = (edge.from_port, edge.to_port)
             fits = all(port in ("", other) for port, other in zip(ports, own, strict=True))
             if is_same and fits and edge.where is not None:
-                return edge
+                return edge.where
         return None
 
     def _edge_keys(self, operation: Operation) -> Keys:
-        edge = self._edge(operation)
-        if edge is None or edge.where is None:
+        where = self._edge(operation)
+        if where is None:
             raise refuse(UNKNOWN, "there is no such edge")
-        return edge.where
+        return where
 
     def make_disconnect(self, operation: Operation) -> None:
         self.editor.cut(self.path(self._edge_keys(operation)))
@@ -342,10 +334,7 @@ class CanvasChanges(Changes):
 
     def new_node(self, level: Keys, operation: Operation) -> dict[str, Json]:
         """Returns a node of the palette with a free id, and with a place if one was given."""
-        kind = operation.get("kind", "")
-        if kind not in self.new:
-            known = ", ".join(self.new)
-            raise refuse(UNKNOWN, f"there is no kind of node {kind!r}", f"known: {known}")
+        kind, data = operation.get("kind", ""), self.new_fields(operation, "node")
         name = self.free_name(operation.get("name") or kind, set(self.ids(level)))
         node: dict[str, Json] = {"id": name, "type": kind}
         place = operation.get("place")
@@ -353,8 +342,7 @@ class CanvasChanges(Changes):
             node["position"] = {axis: place.get(axis, 0) for axis in "xy"}
         elif all(at(item, "position") is not None for item in self.items(level, "nodes")):
             node["position"] = self.free_position(level)
-        node["data"] = {**self.new[kind], **operation.get("fields", {})}
-        return node
+        return node | {"data": data}
 
     def _boxes(self, level: Keys) -> list[tuple[float, float, float, float]]:
         """Returns the boxes of the nodes of a level, upper first: top, left, bottom and right."""

@@ -78,11 +78,20 @@ class Edited:
     others: dict[str, str]
 
 
+@dataclass(eq=False, repr=False)
 class Changes:
     """The operations of one dialect on one text. A dialect adds methods: `make_add` makes `add`.
 
     A method takes its operation, and raises EditRefused if it cannot be carried out.
     """
+
+    editor: Editor
+    file: str
+    files: SourceFiles
+    check: Callable[[str], list[Diagnostic]]
+    rewires: bool = True
+    outcome: Outcome = field(default_factory=Outcome)
+    _sketched: tuple[object, Sketch] | None = None
 
     # The palette, group by group; the fields of a new step and its ports, by kind.
     kinds: ClassVar[tuple[Kind, ...]] = ()
@@ -102,23 +111,6 @@ class Changes:
     def form_of(cls, kind: str) -> list[FormField]:
         """Returns the form fields of a kind of step; none if the dialect does not define them."""
         return []
-
-    def __init__(
-        self,
-        editor: Editor,
-        file: str,
-        files: SourceFiles,
-        check: Callable[[str], list[Diagnostic]],
-        *,
-        rewires: bool = True,
-    ) -> None:
-        self.editor = editor
-        self.file = file
-        self.files = files
-        self.check = check
-        self.rewires = rewires
-        self.outcome = Outcome()
-        self._sketched: tuple[object, Sketch] | None = None
 
     @classmethod
     def draw(cls, document: Document) -> Sketch:
@@ -233,6 +225,14 @@ class Changes:
         while name in taken:
             name, number = f"{wanted}_{number}", number + 1
         return name
+
+    def new_fields(self, operation: Operation, what: str = "step") -> dict[str, Json]:
+        """Returns the fields of a new step of the palette, with those that were given."""
+        kind = operation.get("kind", "")
+        if kind not in self.new:
+            known = ", ".join(self.new)
+            raise refuse(UNKNOWN, f"there is no kind of {what} {kind!r}", f"known: {known}")
+        return {**self.new[kind], **operation.get("fields", {})}
 
     def soundly(self, change: Callable[[], None], *, is_strict: bool = False) -> None:
         """Makes a change that may add no error to the file, unless readers are left alone.

@@ -11,7 +11,7 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.errors import Span
     from whorl.language import Json
@@ -173,6 +173,19 @@ def holders(path: str) -> list[str]:
     """Returns a path with all paths around it, the outermost first."""
     parts = path.split("/")
     return ["/".join(parts[: length + 1]) for length in range(len(parts))] if path else []
+
+
+def reached(start: str, links: Iterable[tuple[str, str]]) -> set[str]:
+    """Returns what links lead to from a place, directly or through others, and the place itself."""
+    onward: dict[str, set[str]] = {}
+    for source, target in links:
+        onward.setdefault(source, set()).add(target)
+    found, queue = {start}, [start]
+    while queue:
+        fresh = onward.get(queue.pop(), set()) - found
+        found |= fresh
+        queue += fresh
+    return found
 
 
 def number_pair(value: Value | None, *names: str) -> tuple[float, float] | None:

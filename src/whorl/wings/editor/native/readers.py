@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.errors import Span
-    from whorl.ir.checks.scopes import Shape, Use, View
+    from whorl.ir.checks.scopes import Shape, Use
     from whorl.ir.nodes import Fact, Node
     from whorl.language import Json, NameUse
     from whorl.wings.editor.kit.changes import Changes
@@ -394,7 +394,12 @@ def names_at(changes: Changes, path: str) -> list[Name]:
         for step in reference.chain if reference.spans else ():
             readers.setdefault(step, {})[changes.place_of(reference.where)] = None
     found: dict[str, Name] = {}
-    for name, node, shape in _seen(view):
+    seen = [(name, view.origin(name), view.find(name)[1]) for name in dict.fromkeys(view.names())]
+    # The facts of a loop are bound when they are read, so that all are available.
+    loops = [loop for loop in view.holders() if isinstance(loop, ir.Loop)]
+    seen += [(name, loop, view.shapes.of_fact(loop, fact)) for loop in loops
+             for name, fact in _FACTS]  # fmt: skip
+    for name, node, shape in seen:
         is_step = node is not None and node.name == name
         step = reading.paths.get(id(node), "") if is_step else ""
         known: Json = {"type": types.get(name)} if node is None else None
@@ -404,15 +409,6 @@ def names_at(changes: Changes, path: str) -> list[Name]:
             whole = step if len(parts) == 1 else "/".join([step, *parts[1:]])
             found.setdefault(text, Name(text, word, step, tuple(readers.get(whole, ()))))
     return list(found.values())
-
-
-def _seen(view: View) -> Iterator[tuple[str, Node | None, Shape | None]]:
-    for name in dict.fromkeys(view.names()):
-        yield name, view.origin(name), view.find(name)[1]
-    for loop in view.holders():
-        # The facts of a loop are bound when they are read, so that all are available.
-        if isinstance(loop, ir.Loop):
-            yield from ((name, loop, view.shapes.of_fact(loop, fact)) for name, fact in _FACTS)
 
 
 def _schema(node: Node | None) -> Json:
