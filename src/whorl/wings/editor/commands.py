@@ -6,7 +6,6 @@ import asyncio
 import difflib
 import json
 import os
-import re
 import sys
 from contextlib import closing
 from functools import partial
@@ -25,6 +24,7 @@ from whorl.interfaces.cli.session import Show, run_session, show_options
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.formatting import allowed
+from whorl.interpreter.events import split_iteration
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files import preflight
 from whorl.services.project import is_code
@@ -66,7 +66,7 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--until", metavar="TEXT", help="For wrap: when the loop ends.")
 @click.option("--at-most", type=click.IntRange(1), metavar="N", help="For wrap: its iterations.")
 @click.option("--field", "fields", metavar="NAME=VALUE", multiple=True,
-              help="For add, wrap: a field; NAME:=JSON for any value.")  # fmt: skip
+              help="For add, wrap: a field; also NAME:=JSON, and @FILE for either.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="For remove: keep what the step holds.")
 @click.option("--bridge", is_flag=True, help="For remove: connect the steps before and after it.")
 @click.option("--readers", type=click.Choice(["rewire", "leave"]), default="rewire",
@@ -214,20 +214,6 @@ def _report(path: str, text: str, edited: Edited, what: str) -> None:
         say("nothing changed")
 
 
-def _value(written: str) -> tuple[str, Any]:
-    """Parses `NAME=VALUE` as a text, or `NAME:=JSON` as any value."""
-    name, mark, rest = written.partition("=")
-    if not mark:
-        raise UsageError(f"{written!r} is not NAME=VALUE or NAME:=JSON")
-    if not name.endswith(":"):
-        return name, rest
-    try:
-        return name[:-1], json.loads(rest)
-    except ValueError:
-        advice = f"a text is given with {name[:-1]}=TEXT, or in JSON with quotes"
-        raise UsageError(f"{rest[:60]!r} is not JSON", help=advice) from None
-
-
 def _keys(written: str) -> list[str | int]:
     """Splits a field into its keys: `repeat.until.0`."""
     return [int(part) if part.isdigit() else part for part in written.split(".")]
@@ -253,24 +239,24 @@ _USAGE = {
 }
 
 
-def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+def _operation(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     """Returns an operation in the form of a list of operations, from words and options."""
     word, *arguments = words
     if word not in _USAGE:
         advice = did_you_mean(word, _USAGE) or f"known: {', '.join(_USAGE)}"
         raise UsageError(f"there is no operation {word!r}", help=advice)
-    named = {key: options[key] for key in ("name", "kind", "port") if options[key]}
+    named = {key: given[key] for key in ("name", "kind", "port") if given[key]}
     name = {key: part for key, part in named.items() if key == "name"}
-    place = {"into": options["into"] or ""}
-    place |= {"case": options["case"]} if options["case"] else {}
-    place |= {"after": options["after"]} if options["first"] or options["after"] else {}
-    fields = dict(map(_value, options["fields"]))
+    place = {"into": given["into"] or ""}
+    place |= {"case": given["case"]} if given["case"] else {}
+    place |= {"after": given["after"]} if given["first"] or given["after"] else {}
+    fields = options.read_values(given["fields"], "--field", read_stdin)
     made: dict[str, Any]
     match word, arguments:
         case "set", [at, field, text]:
             made = {"at": at, "field": _keys(field), "value": text}
         case "set", [at, assigned]:
-            field, value = _value(assigned)
+            ((field, value),) = options.read_values([assigned], "set", read_stdin).items()
             made = {"at": at, "field": _keys(field), "value": value}
         case "unset", [at, field]:
             made = {"at": at, "field": _keys(field)}
@@ -283,12 +269,12 @@ def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
         case "add", [kind]:
             made = {"kind": kind, "fields": fields, **name, **place}
         case "remove", [at]:
-            inside = "keep" if options["keep"] else "with"
-            made = {"at": at, "inside": inside, "bridge": options["bridge"]}
+            inside = "keep" if given["keep"] else "with"
+            made = {"at": at, "inside": inside, "bridge": given["bridge"]}
         case "move", [_, *_]:
             made = {"at": arguments, **place}
         case "wrap", [_, *_]:
-            limits = {key: options[key] for key in ("until", "at_most") if options[key] is not None}
+            limits = {key: given[key] for key in ("until", "at_most") if given[key] is not None}
             made = {"at": arguments, "kind": "repeat", **named, "fields": limits | fields}
         case "extract", [at, file]:
             made = {"at": at, "file": file}
@@ -314,8 +300,6 @@ def _number(text: str) -> float:
 
 
 # `try`: one step, or one iteration of a loop, with given or pinned values.
-
-_ITERATION = re.compile(r"(?P<run>[^/]+)/(?P<loop>.+)\[(?P<number>[0-9]{1,9})\]")
 
 
 @click.command(name="try")
@@ -391,13 +375,12 @@ def try_command(
 def _source(project: Project, written: str | None) -> single_step.Source | None:
     if written is None:
         return None
-    found = _ITERATION.fullmatch(written)
-    if found is None:
+    run, _, address = written.partition("/")
+    loop, number = split_iteration(address)
+    if number is None:
         raise UsageError(f"{written!r} does not name an iteration", help="such as last/polish[3]")
     with closing(project.open_store()) as store:
-        return single_step.Source(
-            find_run(store, found["run"]), found["loop"], int(found["number"])
-        )
+        return single_step.Source(find_run(store, run), loop, number)
 
 
 async def _try(project: Project, wanted: single_step.Wanted, show: Show, *, may: bool) -> int:
