@@ -25,10 +25,10 @@ COMMANDS: CommandTable = {
     },
     "Run": {
         "run": ("run:run_command", "Run a workflow."),
-        "resume": ("steer:resume", "Resume a paused, interrupted or failed run."),
-        "continue": ("steer:continue_command", "Give a finished loop more iterations or budget."),
-        "accept": ("steer:accept", "Finish a loop with an iteration that you choose."),
-        "fork": ("steer:fork", "Start a new run from an iteration of another run."),
+        "resume": ("runs:resume", "Resume a paused, interrupted or failed run."),
+        "continue": ("runs:continue_command", "Give a finished loop more iterations or budget."),
+        "accept": ("runs:accept", "Finish a loop with an iteration that you choose."),
+        "fork": ("runs:fork", "Start a new run from an iteration of another run."),
     },
     "Look": {
         "ls": ("ls:ls", "List runs."),

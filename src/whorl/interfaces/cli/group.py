@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
 
 # The modules of `commands` that have to do with runs, for which an event loop is needed.
-_OF_RUNS = ("ls", "run", "runs", "show", "steer", "why")
+_OF_RUNS = ("ls", "run", "runs", "show", "why")
 
 _HEAD = """Usage: whorl COMMAND [ARGS]...
 

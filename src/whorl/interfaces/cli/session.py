@@ -25,8 +25,7 @@ from whorl.interfaces.cli.options import (
     run_argument,
     with_help,
 )
-from whorl.interfaces.cli.prompts import ask
-from whorl.interfaces.cli.summary import final_lines, print_outputs
+from whorl.interfaces.cli.summary import final_lines, gate_lines, print_outputs
 from whorl.interfaces.cli.terminal import echo, is_ours, say, silence
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.formatting import age, line
@@ -39,9 +38,9 @@ from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
 from whorl.services.inspecting.places import split_place
-from whorl.services.inspecting.results import full_result
+from whorl.services.inspecting.results import full_result, loop_frame
 from whorl.services.runs import find_run, is_running, open_runtime
-from whorl.services.steering import asked, check_drivable, check_functions
+from whorl.services.steering import asked, check_drivable, check_functions, decided
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
@@ -58,6 +57,13 @@ if TYPE_CHECKING:
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
 POLL_S = 0.05
+_MORE_ITERATIONS = 3
+# What may be answered, by the reason of the question; any other question is a plain gate.
+_CHOICES = {
+    "iteration": ("accept", "continue with feedback", "later"),
+    "limit": ("accept", "continue", "reject", "later"),
+}
+_USUAL = ("approve", "reject", "feedback", "later")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +136,6 @@ def objections(run: str) -> Iterator[None]:
             raise
         words = fault.help or advice("W905", fault.facts, run)
         raise UsageError(str(fault), help=words, code="W905") from fault
-
-
-@contextmanager
-def _going_on(run: str) -> Iterator[None]:
-    """Advises to resume the run if its store cannot be written.
-
-    To repeat the command would start another run.
-    """
-    try:
-        yield
-    except StoreError as fault:
-        fault.help = fault.help.replace(DO_AGAIN, f"then `whorl resume {run}`")
-        raise
 
 
 def meant_run(store: SqliteStore, text: str) -> RunId:
@@ -296,18 +289,33 @@ class RunSession:
         before = self.store.run(run).last_seq
         with objections(run):
             is_driven = await self.runtime.request(run, event)
-        if not is_driven or not await self._taken(run, before):
-            try:
-                # An owner that gave it up before the request came left it to the next one.
-                await self._drive(run, () if is_driven else [event])
-            except StoreError as fault:
-                # A server may have taken it up in between.
-                if fault.code != "R902" or not await self.runtime.request(run, event):
-                    raise
-            else:
-                return True
+        # An owner that gave it up before the request came left it to the next one.
+        if not (is_driven and await self._taken(run, before)) and await self._is_driven(
+            self._drive(run, () if is_driven else [event]), run, event
+        ):
+            return True
         say(f"run {run} is driven by another process, which carries out the request")
         return await self._follow(run)
+
+    async def send(self, run: RunId, event: Event) -> str:
+        """Sends a request that ends or pauses a run; returns the run's state soon after it."""
+        with objections(run):
+            if not await self.runtime.request(run, event):
+                await self._is_driven(self.runtime.drive(run, [event]), run, event)
+        deadline = time.monotonic() + PATIENCE_S
+        while (row := self.store.run(run)).status == "running" and time.monotonic() < deadline:
+            await asyncio.sleep(POLL_S)
+        return row.status
+
+    async def _is_driven(self, driving: Awaitable[object], run: RunId, event: Event) -> bool:
+        """Drives a run; returns False if a server that took it up in between has the request."""
+        try:
+            await driving
+        except StoreError as fault:
+            if fault.code != "R902" or not await self.runtime.request(run, event):
+                raise
+            return False
+        return True
 
     async def _taken(self, run: RunId, before: int) -> bool:
         """Waits until the owner has journaled something; returns False if it released the run."""
@@ -332,8 +340,13 @@ class RunSession:
         with self._watched(run):
             if self.show.events == "journal" and self.store.run(run).last_seq == 1:
                 self.watcher.entries(run, list(self.store.read(run)))
-            with self.leaving_on_signals(), objections(run), _going_on(run):
-                await self.runtime.drive(run, requests)
+            try:
+                with self.leaving_on_signals(), objections(run):
+                    await self.runtime.drive(run, requests)
+            except StoreError as fault:
+                # To repeat the command would start another run.
+                fault.help = fault.help.replace(DO_AGAIN, f"then `whorl resume {run}`")
+                raise
 
     async def _follow(self, run: RunId, *, from_start: bool = False) -> bool:
         """Shows a run until no process drives it; returns False if the user left it before."""
@@ -424,3 +437,58 @@ async def run_session(
     watcher = show.watcher()
     async with open_runtime(project, providers, origin=origin, watcher=watcher) as runtime:
         yield RunSession(project, runtime, runtime.store, providers, watcher, show)
+
+
+def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | None:
+    """Asks the user a question of a run; returns None if they will answer later.
+
+    Raises click.Abort after Ctrl-C or Ctrl-D.
+    """
+    import termios
+
+    # Text that was typed before the question was shown is not an answer to it.
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    say(*gate_lines(gate))
+    # That of the event loop would wait for the line.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return _answer(store, run, gate["address"], gate["reason"])
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _answer(store: SqliteStore, run: RunId, address: str, reason: str) -> Event | None:
+    choices, place = list(_CHOICES.get(reason, _USUAL)), address.partition("/:")[0]
+    limit = loop_frame(fold(store, run).machine, place).get("limit_reason")
+    if reason == "limit" and limit != "max_iterations":
+        # `whorl continue` gives more time or money.
+        choices.remove("continue")
+    chosen, feedback = _choice(choices), ""
+    if chosen == "later":
+        return None
+    if chosen == "continue":
+        return asked("run.continued", {"at": place, "iterations": _MORE_ITERATIONS})
+    if chosen == "feedback":
+        while not feedback:
+            feedback = _line("your words")
+        chosen = _choice(["approve", "reject", "later"])
+        if chosen == "later":
+            return None
+    is_yes = chosen in ("approve", "accept")
+    if not is_yes and not feedback:
+        feedback = _line("your words (Enter for none)")
+    return decided(store, run, address, approved=is_yes, feedback=feedback)
+
+
+def _choice(choices: Sequence[str]) -> str:
+    words = "  ".join(f"[{choice[0]}]{choice[1:]}" for choice in choices)
+    while True:
+        typed = _line(words).lower()
+        for choice in choices:
+            if typed and choice.startswith(typed):
+                return choice
+
+
+def _line(words: str) -> str:
+    typed: str = click.prompt(words, default="", show_default=False, err=True)
+    return typed.strip()
