@@ -34,8 +34,8 @@ COMMANDS: CommandTable = {
         "ls": ("ls:ls", "List runs."),
         "show": ("show:show", "Show a run: status, steps, results."),
         "watch": ("run:watch", "Follow a run live."),
-        "why": ("why:why", "Explain why loops stopped."),
-        "diff": ("why:diff", "Compare two iterations."),
+        "why": ("show:why", "Explain why loops stopped."),
+        "diff": ("show:diff", "Compare two iterations."),
         "serve": ("server:serve", "Open the page in the browser, and the HTTP API."),
     },
     "Groups": {

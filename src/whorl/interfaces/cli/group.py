@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
 
 # The modules of `commands` that have to do with runs, for which an event loop is needed.
-_OF_RUNS = ("ls", "run", "runs", "show", "why")
+_OF_RUNS = ("ls", "run", "runs", "show")
 
 _HEAD = """Usage: whorl COMMAND [ARGS]...
 
@@ -199,13 +199,8 @@ def _report(fault: Exception, *, as_json: bool) -> int:
         show_diagnostics(found, find_project(os.environ).texts(found))
     else:
         say(f"{paint(f'error[{first.code}]', 'red', bold=True)}: {safe(first.message)}")
-        lines = [safe(words) for words in first.help.split("\n") if words]
-        say(
-            *[
-                f"          {words}" if at else f"  = help: {words}"
-                for at, words in enumerate(lines)
-            ]
-        )
+        for at, words in enumerate(filter(None, first.help.split("\n"))):
+            say(f"{'          ' if at else '  = help: '}{safe(words)}")
     if as_json:
         from whorl.interfaces.cli.options import print_json
 
