@@ -1,4 +1,4 @@
-"""Asks the user to trust a whorl.toml, or tools whose descriptions have changed."""
+"""Asks the user to trust a whorl.toml."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError, columns, did_you_mean, plural, safe
-from whorl.interfaces.cli.terminal import echo, indented, is_ours, paint, room, say
+from whorl.errors import columns, safe
+from whorl.interfaces.cli.terminal import indented, is_ours, paint, room, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.providers.tools.tool_cache import ChangedTool, KnownTools
     from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
 
-_COLORS = {"+": "green", "-": "red"}
 _TITLES = {
     "code": "code of the folder",
     "addresses": "send to addresses",
@@ -75,43 +73,3 @@ def ask_for_trust(project: Project) -> None:
     say(*judged_lines(judged))
     if click.confirm("Trust it?", default=False, err=True):
         remember(project.environment, judged)
-
-
-def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool = False) -> bool:
-    """Shows changed descriptions of tools, and asks whether models may receive them."""
-    known = known_tools(project)
-    for name in names:
-        if name not in known.names():
-            advice = did_you_mean(name, known.names()) or "`whorl project tools ls` lists them"
-            raise UsageError(f"no tool {name!r} is known", help=advice)
-    changes = [change for change in known.changes() if not names or change.name in names]
-    for change in changes:
-        _show(change)
-    if not changes:
-        say("no tool is new, and no description has changed")
-        return False
-    if not yes:
-        if not sys.stdin.isatty():
-            words = "there is no terminal to ask at"
-            raise UsageError(words, help="check the difference, then add --yes")
-        words = f"let models see these descriptions of {plural(len(changes), 'tool')}?"
-        if not click.confirm(words, err=True):
-            return False
-    again = known.accept(changes)
-    say(f"accepted {', '.join(safe(change.name) for change in changes)}")
-    for name in again:
-        say(f"{safe(name)} has changed again, which was not accepted")
-    return True
-
-
-def known_tools(project: Project) -> KnownTools:
-    from whorl.providers.tools.tool_cache import FILE_NAME, KnownTools
-
-    project.check_store()
-    return KnownTools(project.store.with_name(FILE_NAME), project.secrets())
-
-
-def _show(change: ChangedTool) -> None:
-    echo(f"{safe(change.name)} says:")
-    for line in change.difference:
-        echo(paint(f"  {safe(line)}", _COLORS.get(line[:1])))

@@ -61,6 +61,7 @@ def moment(text: str) -> float:
         raise click.BadParameter(f"{text!r} is not a time: {forms}") from fault
 
 
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 since_option = click.option("--since", type=moment, metavar="TIME",
                             help="Only since then: 7d or 12h ago, or a date.")  # fmt: skip
 
@@ -118,12 +119,9 @@ def print_list(
 
 def deleting(command: Callable[..., R]) -> Callable[..., R]:
     """Adds the options of commands that delete runs."""
-    command = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")(
-        command
-    )
-    return click.option(
-        "--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing."
-    )(command)
+    words = "Show what would be deleted, and delete nothing."
+    command = yes_option(command)
+    return click.option("--dry-run", is_flag=True, help=words)(command)
 
 
 def delete_runs(

@@ -17,7 +17,7 @@ import apsw
 import click
 
 from whorl import __version__
-from whorl.errors import StoreError, UsageError, plural, safe
+from whorl.errors import StoreError, UsageError, did_you_mean, plural, safe
 from whorl.interfaces.cli.commands import (
     change_store,
     delete_runs,
@@ -25,14 +25,15 @@ from whorl.interfaces.cli.commands import (
     duration,
     print_list,
     with_json,
+    yes_option,
 )
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, pasted, print_json
 from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say
-from whorl.interfaces.cli.trust import accept_changes, judged_lines, known_tools
+from whorl.interfaces.cli.trust import judged_lines
 from whorl.interfaces.formatting import age, bytes_words, line, table
 from whorl.providers.redaction import redact
-from whorl.providers.tools.tool_cache import FILE_NAME
+from whorl.providers.tools.tool_cache import FILE_NAME, KnownTools
 from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.services.backup import Copied, back_up
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import MemoryRow, Pruned, SqliteStore
 
 FINISHED = ("succeeded", "failed", "cancelled")
+_COLORS = {"+": "green", "-": "red"}
 
 
 @click.command()
@@ -76,7 +78,13 @@ def trust(*, path: str | None, removes: bool, yes: bool, as_json: bool) -> int:
         else:
             say(safe(f"{file} is no longer trusted" if is_removed else f"{file} was not trusted"))
         return 0
-    project, judged = _judged(path)
+    folder = None if path is None else _config(path).parent
+    project = find_project(os.environ, folder=folder)
+    is_meant = folder is None or project.root == folder
+    judged = project.configuration().judged if is_meant else None
+    if judged is None:
+        words = f"there is no {CONFIG_NAME} in {str(folder or project.root)!r}"
+        raise UsageError(words, help="a folder without one needs no trust")
     reads = Catalogue(project).reads()
     if not as_json:
         print_lines(judged_lines(judged))
@@ -103,18 +111,6 @@ def _config(path: str) -> Path:
     folder = folder.parent if folder.is_file() else folder
     own = folder / CONFIG_NAME
     return own if own.is_file() else find_foreign(folder) or own
-
-
-def _judged(path: str | None) -> tuple[Project, Judged]:
-    """Returns the project and the whorl.toml of a path; raises UsageError if it does not exist."""
-    folder = None if path is None else _config(path).parent
-    project = find_project(os.environ, folder=folder)
-    is_meant = folder is None or project.root == folder
-    judged = project.configuration().judged if is_meant else None
-    if judged is None:
-        words = f"there is no {CONFIG_NAME} in {str(folder or project.root)!r}"
-        raise UsageError(words, help="a folder without one needs no trust")
-    return project, judged
 
 
 def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
@@ -149,7 +145,7 @@ def tools() -> None:
 @with_json
 def tools_ls(project: Project, *, as_json: bool) -> None:
     """List the tools whose descriptions models were given, and changes to accept."""
-    known = known_tools(project)
+    known = _known_tools(project)
     names, changes = known.names(), known.changes()
     changed = [{"name": change.name, "difference": change.difference} for change in changes]
     waiting = {change.name for change in changes}
@@ -162,7 +158,7 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
 
 @tools.command(name="accept")
 @click.argument("names", metavar="[SERVER/TOOL]...", nargs=-1)
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@yes_option
 @located
 def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
     """Show which tools are new or describe themselves differently than before, and accept that.
@@ -170,8 +166,33 @@ def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None
     \b
       whorl project tools accept notes/add
     """
-    if not accept_changes(project, names, yes=yes):
+    known = _known_tools(project)
+    for name in names:
+        if name not in known.names():
+            advice = did_you_mean(name, known.names()) or "`whorl project tools ls` lists them"
+            raise UsageError(f"no tool {name!r} is known", help=advice)
+    changes = [change for change in known.changes() if not names or change.name in names]
+    for change in changes:
+        echo(f"{safe(change.name)} says:")
+        print_lines(paint(f"  {safe(t)}", _COLORS.get(t[:1])) for t in change.difference)
+    if not changes:
+        say("no tool is new, and no description has changed", "nothing was accepted")
+        return
+    if not yes and not sys.stdin.isatty():
+        words = "there is no terminal to ask at"
+        raise UsageError(words, help="check the difference, then add --yes")
+    words = f"let models see these descriptions of {plural(len(changes), 'tool')}?"
+    if not yes and not click.confirm(words, err=True):
         say("nothing was accepted")
+        return
+    again = known.accept(changes)
+    say(f"accepted {', '.join(safe(change.name) for change in changes)}")
+    say(*(f"{safe(name)} has changed again, which was not accepted" for name in again))
+
+
+def _known_tools(project: Project) -> KnownTools:
+    project.check_store()
+    return KnownTools(project.store.with_name(FILE_NAME), project.secrets())
 
 
 @click.command()
@@ -289,14 +310,10 @@ def memory_ls(project: Project, *, as_json: bool) -> None:
         (line(row.key, 60), str(row.records), bytes_words(row.bytes), age(now - row.updated_at))
         for row, _ in memories
     ]
-    print_list(
-        [asdict(row) | {"newest": newest} for row, newest in memories],
-        ("KEY", "RECORDS", "SIZE", "AGE"),
-        rows,
-        as_json=as_json,
-        empty="no loop has saved records" if has_runs else NO_RUNS,
-        right={1, 2, 3},
-    )
+    documents = [asdict(row) | {"newest": newest} for row, newest in memories]
+    empty, head = "no loop has saved records", ("KEY", "RECORDS", "SIZE", "AGE")
+    empty = empty if has_runs else NO_RUNS
+    print_list(documents, head, rows, as_json=as_json, empty=empty, right={1, 2, 3})
 
 
 @memory.command(name="rm")
@@ -381,12 +398,8 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     check_inside(project.root, str(file))
     with closing(project.open_store()) as store:
         copied = back_up(store, file, project.registry_of(project.store), force=force)
-    _tell(
-        copied,
-        "checked",
-        "you did not make the store: `whorl project restore` takes its runs as history only",
-        as_json=as_json,
-    )
+    part = "you did not make the store: `whorl project restore` takes its runs as history only"
+    _tell(copied, "checked", part, as_json=as_json)
 
 
 @click.command()
