@@ -122,7 +122,10 @@ class Picture:
                 yield Row(depth, self._loop_text(loop, is_open=is_open), is_busy)
                 if is_open:
                     table = loop_table(loop, newest=_ITERATIONS_MAX, now=self.now)
-                    yield from (Row(depth + 1, _marked(Text(words))) for words in table)
+                    for text in map(Text, table):
+                        text.highlight_words("✓", "green")
+                        text.highlight_words("✗", "red")
+                        yield Row(depth + 1, text)
                     for iteration in self._inside.get(address, ()):
                         yield from self._rows(iteration, depth + 2)
             elif (step := self.progress.steps.get(address)) is not None:
@@ -145,8 +148,9 @@ class Picture:
             items = [*running, *failed][:_ITEMS_MAX]
         for item in items:
             is_open = item in running[:1]
-            loops = (self.progress.loops.get(each) for each in self._inside.get(item, ()))
-            words = "" if is_open else joined(*(map(self._item_words, filter(None, loops))))
+            loops = filter(None, map(self.progress.loops.get, self._inside.get(item, ())))
+            named = (f"{line(name_of(loop.address), 20)} {position_words(loop)}" for loop in loops)
+            words = "" if is_open else joined(*named)
             text = Text.assemble(self._sign(self._state(item)), item[item.rindex("[") :], "  ")
             yield Row(depth, text.append(words), is_open)
             yield from self._rows(item, depth + 1) if is_open else ()
@@ -174,26 +178,19 @@ class Picture:
         text = Text.assemble(self._sign(self._state(address)), (line(name_of(address), 60), "bold"))
         if items:
             begun = max(split_iteration(item)[1] or 0 for item in items)
-            failed, running = (
-                sum(i in found for i in items) for found in (self._failed, self._busy)
-            )
-            counts = {"begun": begun, "failed": failed, "running": running}
-            text.append(f"  {joined(*(f'{n:,} {what}' for what, n in counts.items() if n))}")
+            sets = (("failed", self._failed), ("running", self._busy))
+            counts = [(begun, "begun"), *((len(all_of & {*items}), word) for word, all_of in sets)]
+            text.append(f"  {joined(*(f'{n:,} {word}' for n, word in counts if n))}")
         return text
 
     def _loop_text(self, loop: LoopProgress, *, is_open: bool) -> Text:
-        sign = ("↻ ", "yellow")
+        sign = ("✓ ", "green") if loop.exit_reason else ("↻ ", "yellow")
         if loop.is_failed or loop.mark:
             sign = ("✗ ", "red") if loop.is_failed else ("! ", "yellow")
-        elif loop.exit_reason:
-            sign = ("✓ ", "green")
         node = loop_node(self.workflow, loop.path) if is_open and not loop.exit_reason else None
         until = f"until {condition_words(node.until)}" if node and node.until is not None else ""
         name = (line(name_of(loop.address), 60), "bold")
         return Text.assemble(sign, name, f"  iteration {position_words(loop)}  {until}".rstrip())
-
-    def _item_words(self, loop: LoopProgress) -> str:
-        return f"{line(name_of(loop.address), 20)} {position_words(loop)}"
 
     def _step_text(self, step: Step) -> Text:
         words = step_words(step, line(name_of(step.address), 60), now=self.now)
@@ -207,25 +204,19 @@ class Picture:
 
     def _scores(self) -> Iterator[Text]:
         """Yields the scores of the last loop that is open, its best one and its target."""
-        loops = self.progress.loops
-        for loop in [loops[address] for address in loops if address in self._busy][-1:]:
-            measured = [done.score for done in loop.iterations][-_SPARKS_MAX:]
-            if any(score is not None for score in measured):
-                text = Text.assemble("score   ", (formatting.sparkline(measured), "cyan"))
-                if loop.best is not None:
-                    text.append(f"  best {formatting.score(loop.best[1])} @{loop.best[0]}")
+        busy = [loop for at, loop in self.progress.loops.items() if at in self._busy]
+        for loop in busy[-1:]:
+            scores = [done.score for done in loop.iterations][-_SPARKS_MAX:]
+            if blocks := formatting.sparkline(scores):
+                best = loop.best and f"  best {formatting.score(loop.best[1])} @{loop.best[0]}"
                 node = loop_node(self.workflow, loop.path)
                 target = target_of(node.until) if node is not None else None
-                text.append(f"   target {formatting.score(target)}" if target is not None else "")
-                yield text
+                aim = f"   target {formatting.score(target)}" if target is not None else ""
+                yield Text.assemble("score   ", (blocks, "cyan"), best or "", aim)
 
     def _budget(self) -> Iterator[Text]:
         """Yields what is used, and how much of the budget is left."""
-        progress, budget, tokens = (
-            self.progress,
-            self.progress.budget_usd,
-            self.workflow.limits.tokens,
-        )
+        progress, budget = self.progress, self.progress.budget_usd
         cost = dollars(progress.cost_usd) if progress.cost_usd or not progress.unpriced else ""
         if progress.unpriced:
             calls = f"{plural(progress.unpriced, 'call')} of unknown price"
@@ -237,12 +228,11 @@ class Picture:
         elif budget:
             left = dollars(max(0.0, budget - progress.cost_usd))
             spending = f"{cost} spent  {left} left" if progress.calls else "nothing spent yet"
-            words = f"{spending} of {allowed(budget)}"
-            yield _bar("budget", progress.cost_usd / budget, words)
+            yield _bar("budget", progress.cost_usd / budget, f"{spending} of {allowed(budget)}")
         # A person may have raised it since.
         if (tokens := self.workflow.limits.tokens) and progress.tokens <= tokens:
-            words = f"{spent} of {formatting.count(tokens)}"
-            yield _bar("tokens", progress.tokens / tokens, words)
+            share = progress.tokens / tokens
+            yield _bar("tokens", share, f"{spent} of {formatting.count(tokens)}")
         elif progress.calls and not budget:
             yield Text(f"used    {joined(plural(progress.calls, 'call'), spent, cost)}")
 
@@ -250,12 +240,6 @@ class Picture:
 def _bar(label: str, share: float, words: str) -> Text:
     bar = f"{'█' * round(min(1.0, share) * _BAR):░<{_BAR}}"
     return Text.assemble(f"{label:<8}", (bar, "red" if share >= 0.8 else "magenta"), f"  {words}")
-
-
-def _marked(text: Text) -> Text:
-    text.highlight_words("✓", "green")
-    text.highlight_words("✗", "red")
-    return text
 
 
 def _fitting(rows: list[Row], room: int) -> list[Row]:
@@ -299,11 +283,7 @@ class Live(NullWatcher):
     def begin(self, progress: Progress, workflow: ir.Workflow) -> None:
         self.progress, self._workflow = progress, workflow
         self._region = Region(
-            console=self._console,
-            auto_refresh=False,
-            redirect_stdout=False,
-            redirect_stderr=False,
-            vertical_overflow="ellipsis",
+            console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
         )
         self._region.start()
         self._open_keys()
@@ -370,14 +350,9 @@ class Live(NullWatcher):
     def _redraw(self, *, is_last: bool = False) -> None:
         assert self._region is not None
         assert self._workflow is not None
-        size, is_running = self._console.size, self.progress.status == "running"
-        picture = Picture(
-            self.progress,
-            self._workflow,
-            time.time() if is_running else self.progress.updated_at,
-            width=size.width - 4,
-            height=size.height - 3,
-            is_last=is_last,
-        )
+        size, progress = self._console.size, self.progress
+        now = time.time() if progress.status == "running" else progress.updated_at
+        wide, high = size.width - 4, size.height - 3
+        picture = Picture(progress, self._workflow, now, wide, high, is_last=is_last)
         words = [f"{key} {offer[0]}" for key, offer in sorted(self._offers.items())]
         self._region.update(framed(picture, self._title, words), refresh=True)

@@ -76,14 +76,14 @@ def _next(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str) ->
 def _look(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str) -> list[str]:
     """Returns the command that shows most about a run that has ended."""
     loops = [loop for loop in result["loops"] if "[" not in loop["path"]]
+    path, number = (loops[-1]["path"], loops[-1]["iterations"]) if loops else ("", 0)
+    words = [str(number - 1), str(number)]
     if asked == "fork":
-        forked = store.read(run, kinds=frozenset({"run.forked"}))
-        loop, number = split_iteration(str([entry.event for entry in forked][-1].body["at"]))
-        at = ["--at", loop] if len(loops) > 1 else []
-        return ["diff", run, str(number), str(number), "--with", result["parent"], *at]
-    if asked == "why" and loops and loops[-1]["iterations"] > 1:
-        at, last = (["--at", loops[-1]["path"]] if len(loops) > 1 else []), loops[-1]["iterations"]
-        return ["diff", run, str(last - 1), str(last), *at]
+        forked = [entry.event for entry in store.read(run, kinds=frozenset({"run.forked"}))]
+        path, number = split_iteration(str(forked[-1].body["at"]))
+        words = [str(number), str(number), "--with", result["parent"]]
+    if asked == "fork" or (asked == "why" and number > 1):
+        return ["diff", run, *words, *(["--at", path] if len(loops) > 1 else [])]
     return ["why" if result["loops"] and asked not in ("why", "accept") else "show", run]
 
 
@@ -110,12 +110,9 @@ def changed_words(store: SqliteStore, run: RunId) -> str:
     Returns "" if its files have not changed.
     """
     file = changed_file(store, run)
-    if not file:
-        return ""
-    return (
-        f"{safe(os.path.relpath(file))} has changed since this run began; the run keeps the old "
-        f"version; to use the new one: `{command(*_start_again(store, run))}`"
-    )
+    words = "has changed since this run began; the run keeps the old version; to use the new one: "
+    way = f"`{command(*_start_again(store, run))}`" if file else ""
+    return way and f"{safe(os.path.relpath(file))} {words}{way}"
 
 
 def _start_again(store: SqliteStore, run: RunId) -> list[str]:

@@ -292,7 +292,23 @@ def read_inputs(
             rest += [f"{name}={path}" for path in paths]
         else:
             rest.append(words)
-    given = add_main_text(workflow, _read_own(workflow, rest), text, read_stdin)
+    lists = {port.name for port in workflow.inputs if port.type in ("list", "files")}
+    secrets = {n for n, port in ports.items() if port.secret}
+    given = read_values(rest, "-i", read_stdin, lists=lists, secrets=secrets)
+    for name in lists & given.keys():
+        item = given[name]
+        # The text may also be a whole list in JSON.
+        if isinstance(item, str) and item.lstrip()[:1] not in ("[", "{"):
+            given[name] = [item]
+    if text is not None:
+        name = workflow.main_input
+        if not name:
+            words = ", ".join(f"-i {port.name}=..." for port in workflow.inputs) or "none"
+            words = f"workflow {workflow.name!r} takes no text; its inputs: {words}"
+            raise UsageError(words, help=FORMS if workflow.inputs else "leave the text out")
+        if name in given:
+            raise UsageError(f"the input {name!r} is given twice: as text and with -i")
+        given = {name: read_stdin() if text == "-" else text, **given}
     return with_paths(project, workflow, tables | given)
 
 
@@ -339,19 +355,6 @@ def _find_files(pattern: str, name: str) -> list[str]:
         words = f"-i {name}: {pattern!r} matches {plural(len(paths), 'file')}"
         raise UsageError(words, help=f"name 1 to {FILES_MAX}, relative to the current folder")
     return paths
-
-
-def _read_own(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
-    """The inputs that are given by -i; each text that is given to a list is one of its items."""
-    lists = {port.name for port in workflow.inputs if port.type in ("list", "files")}
-    secrets = {n for port in workflow.inputs if port.secret for n in (port.name, *port.aliases)}
-    given = read_values(written, "-i", read_stdin, lists=lists, secrets=secrets)
-    for name in lists & given.keys():
-        text = given[name]
-        # The text may also be a whole list in JSON.
-        if isinstance(text, str) and text.lstrip()[:1] not in ("[", "{"):
-            given[name] = [text]
-    return given
 
 
 def read_values(
@@ -446,24 +449,6 @@ def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
     return given | {n: click.prompt(words[n], hide_input=True, err=True) for n in missing}
 
 
-def add_main_text(
-    workflow: Workflow, given: dict[str, Json], text: str | None, stdin: Callable[[], str]
-) -> dict[str, Json]:
-    """Adds the main input; `-` means the text on standard input."""
-    if text is None:
-        return given
-    name = workflow.main_input
-    if not name:
-        inputs = ", ".join(f"-i {port.name}=..." for port in workflow.inputs) or "none"
-        raise UsageError(
-            f"workflow {workflow.name!r} takes no text; its inputs: {inputs}",
-            help=FORMS if workflow.inputs else "leave the text out",
-        )
-    if name in given:
-        raise UsageError(f"the input {name!r} is given twice: as text and with -i")
-    return {name: stdin() if text == "-" else text} | given
-
-
 QUOTED = "a text in JSON needs quotes: NAME:='\"a\"'"
 
 
@@ -526,8 +511,13 @@ def _audited(
     action = action_of(ctx.command_path.partition(" ")[2])
     if not action or options.get("dry_run"):
         return command()
-    run = _meant(project, str(options.get("run") or ""))
-    outcome = ""
+    run, outcome = str(options.get("run") or ""), ""
+    if run and project.store.exists():
+        from whorl.services.runs import find_run
+
+        # What is meant before the command creates others.
+        with suppress(WhorlError), closing(project.open_store()) as store:
+            run = find_run(store, run.partition("/")[0])
     try:
         result = command()
         outcome = f"exit code {result}" if result else "ok"
@@ -550,17 +540,6 @@ def _audited(
                 asyncio.run(add())
 
 
-def _meant(project: Project, text: str) -> str:
-    """Returns the id of the named run, before the command creates others."""
-    from whorl.services.runs import find_run
-
-    if not text or not project.store.exists():
-        return text
-    with suppress(WhorlError), closing(project.open_store()) as store:
-        return find_run(store, text.partition("/")[0])
-    return text
-
-
 async def _note(store: SqliteStore, action: str, run: str, file: str, outcome: str) -> None:
     import getpass
 
@@ -571,8 +550,7 @@ async def _note(store: SqliteStore, action: str, run: str, file: str, outcome: s
     with suppress(OSError, KeyError):
         user = getpass.getuser()
     who = f"command line {user}"
-    entry = AuditEntry(who=who, action=action, run=run, file=file, outcome=outcome)
-    await Audit(store).add(entry)
+    await Audit(store).add(AuditEntry(who=who, action=action, run=run, file=file, outcome=outcome))
 
 
 def given_options() -> list[str]:
@@ -597,18 +575,12 @@ def same_command(*leaving: str) -> list[str]:
         is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if not is_given or name in ("config", "store", *leaving):
             continue
+        option = [max(parameter.opts, key=len)] if isinstance(parameter, click.Option) else []
         value = context.params[name]
-        if not isinstance(parameter, click.Option):
-            words += _texts(value)
-            continue
-        option = max(parameter.opts, key=len)
-        for each in value if parameter.multiple else [value]:
-            words += [option] if parameter.is_flag else [option, *_texts(each)]
+        for each in value if getattr(parameter, "multiple", False) else [value]:
+            texts = each if isinstance(each, tuple) else (each,)
+            words += option if getattr(parameter, "is_flag", False) else [*option, *map(str, texts)]
     return words
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
 
 
 def pasted(*words: str) -> str:

@@ -12,37 +12,13 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import plural, safe
 from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
+from whorl.interfaces.cli import terminal
 from whorl.interfaces.cli.next_command import next_command
 from whorl.interfaces.cli.options import carrying
-from whorl.interfaces.cli.terminal import (
-    SIGNS,
-    badge,
-    echo,
-    hand_over,
-    indented,
-    paint,
-    print_lines,
-    room,
-)
-from whorl.interfaces.formatting import (
-    cut,
-    joined,
-    line,
-    one_line,
-    seconds,
-    used,
-    value_lines,
-    written,
-)
+from whorl.interfaces.cli.terminal import SIGNS, badge, echo, indented, paint
+from whorl.interfaces.formatting import cut, joined, line, one_line, seconds, value_lines, written
 from whorl.interfaces.progress import usage_of
-from whorl.interfaces.status_words import (
-    end_words,
-    exit_words,
-    reason_lines,
-    returned_words,
-    score_cell,
-    verdict_words,
-)
+from whorl.interfaces.status_words import end_words, exit_words, verdict_words
 from whorl.interpreter.events import unescape
 from whorl.lazily import regex
 from whorl.runtimes.journal.sealed_secrets import shown
@@ -100,9 +76,9 @@ def print_outputs(outputs: dict[str, Json]) -> None:
         elif value is None:
             return
         if is_seen:
-            print_lines(value_lines(value, whole=True))
+            terminal.print_lines(value_lines(value, whole=True))
         else:
-            hand_over(written(value))
+            terminal.hand_over(written(value))
 
 
 def final_lines(
@@ -199,25 +175,24 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
     about = gate["show"]
     parts = about if isinstance(about, dict) and gate["reason"] != "gate" else {"": about}
     for name, value in parts.items():
-        if value is None:
-            continue
-        if name:
-            yield f"  {line(name, 60)}:"
-        yield from indented(indented(cut(value_lines(value), _SHOWN_MAX)))
+        if value is not None:
+            yield from [f"  {line(name, 60)}:"] if name else []
+            yield from indented(indented(cut(value_lines(value), _SHOWN_MAX)))
 
 
 def pause_words(result: dict[str, Any]) -> str:
     """Returns why a run is paused, in the words of its warning."""
     if result["paused_by"] != "budget":
         return _PAUSED.get(result["paused_by"], "a person paused it")
-    warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]
-    message = str(warnings[-1].get("message", "")) if warnings else "its budget is reached"
-    return safe(message)
+    words = [w.get("message", "") for w in result["warnings"] if w["code"] == "R103"]
+    return safe(str(["its budget is reached", *words][-1]))
 
 
 def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
     """A table below a line: so many columns are set to the right, and one may be cut."""
-    return indented(formatting.table(rows, right=range(right), width=room() - 2, shrink=(shrink,)))
+    return indented(
+        formatting.table(rows, right=range(right), width=terminal.room() - 2, shrink=(shrink,))
+    )
 
 
 def usage_words(usage: dict[str, Any]) -> str:
@@ -227,24 +202,17 @@ def usage_words(usage: dict[str, Any]) -> str:
     # The cost of calls in doubt is unknown.
     reserved = usage.get("reserved_usd")
     held = f"{formatting.dollars(reserved)} reserved for " if reserved else ""
-    parts = (
-        calls_made(usage),
-        f"{formatting.count(tokens)} tok" if tokens else "",
-        cost_words(usage),
-        f"{held}{plural(usage['in_doubt'], 'call')} in doubt" if usage["in_doubt"] else "",
-    )
-    return ", ".join(part for part in parts if part)
+    doubt = f"{held}{plural(usage['in_doubt'], 'call')} in doubt" if usage["in_doubt"] else ""
+    used = f"{formatting.count(tokens)} tok" if tokens else ""
+    return ", ".join(filter(None, (calls_made(usage), used, cost_words(usage), doubt)))
 
 
 def calls_made(usage: dict[str, Any]) -> str:
     """How many calls there were: of models, and of commands, functions and services."""
     calls, of_models = int(usage["calls"]), usage.get("model_calls")
-    if of_models is None:
-        return plural(calls, "call")
-    others = calls - int(of_models)
     if not of_models:
-        return f"{plural(calls, 'call')} without a model"
-    words = plural(int(of_models), "model call")
+        return f"{plural(calls, 'call')}{'' if of_models is None else ' without a model'}"
+    words, others = plural(int(of_models), "model call"), calls - int(of_models)
     return f"{words}, {plural(others, 'other call')}" if others else words
 
 
@@ -270,9 +238,9 @@ def ends_words(reasons: Mapping[str, int]) -> str:
 
 def loop_words(loop: dict[str, Any]) -> str:
     iterations = plural(loop["iterations"], "iteration")
+    ended = exit_words(loop["exit_reason"], loop["stopped_by"] or "")
     words = f"{iterations} so far" if loop["iterations"] else "not begun"
-    if loop["exit_reason"]:
-        words = f"{exit_words(loop['exit_reason'], loop['stopped_by'] or '')} after {iterations}"
+    words = f"{ended} after {iterations}" if loop["exit_reason"] else words
     if loop["returned_iteration"] is not None:
         words += f", returned iteration {loop['returned_iteration']}"
     if loop["score"] is not None:
@@ -318,7 +286,7 @@ def loop_lines(
         yield f"  until: {status_words.condition_words(node.until)}"
     if row.returned_iteration is not None:
         takes = node.returns if node else ""
-        why = returned_words(takes, row, iterations, is_stopped=is_stopped)
+        why = status_words.returned_words(takes, row, iterations, is_stopped=is_stopped)
         yield f"  returned: iteration {row.returned_iteration}{why and f', {why}'}"
     rows, reasons = [("#", "score", "verdict", "why")], list[str]()
     for iteration in iterations:
@@ -327,10 +295,10 @@ def loop_lines(
         if iteration.status != "succeeded":
             verdict = status_words.ending_words(iteration.status)
         star = "★" if iteration.number == row.best_iteration else ""
-        measured = score_cell(note, iteration.score) + star
+        measured = status_words.score_cell(note, iteration.score) + star
         words = verdict_words(note, 400, with_reasons=False)
         rows.append((str(iteration.number), measured, verdict, words))
-        for at, text in enumerate(reason_lines(note)):
+        for at, text in enumerate(status_words.reason_lines(note)):
             number = str(iteration.number) if at == 0 else ""
             reasons.append(f"    {number:>{len(str(row.iterations))}}  {text}")
     if len(rows) > 1:
@@ -356,12 +324,11 @@ def step_lines(run: RunId, events: Iterable[Event], *, whole: bool) -> Iterator[
     for event in events:
         calls.setdefault(event.address, []).append(event)
     for at, (address, own) in enumerate(calls.items()):
-        is_later = at > 0 and bool(_TURN.search(address))
         for event in own:
-            if event.kind == "task.started" and is_later:
-                continue
-            lines = _event_lines(run, event, shown(event), whole=whole)
-            yield from indented(lines) if at > 0 and _TOOL.search(address) else lines
+            # What a later turn is given is the answer before it.
+            if at == 0 or event.kind != "task.started" or not _TURN.search(address):
+                lines = _event_lines(run, event, shown(event), whole=whole)
+                yield from indented(lines) if at > 0 and _TOOL.search(address) else lines
 
 
 def _event_lines(run: RunId, event: Event, body: dict[str, Any], *, whole: bool) -> Iterator[str]:
@@ -382,11 +349,10 @@ def _event_lines(run: RunId, event: Event, body: dict[str, Any], *, whole: bool)
         case "task.in_doubt":
             yield "  in doubt: sent before the run was interrupted, and its answer is lost"
         case "gate.waiting":
-            gate = {"address": event.address, "show": None, "reason": ""} | body
-            yield from gate_lines(gate)
+            yield from gate_lines({"address": event.address, "show": None, "reason": ""} | body)
         case "gate.decided":
-            request = results.Request(event.kind, event.address, body)
-            yield f"  {status_words.request_words(request)}"
+            words = status_words.request_words(results.Request(event.kind, event.address, body))
+            yield f"  {words}"
         case "warning":
             yield f"  warning[{body.get('code')}]: {carrying(safe(advised(body, run)))}"
         case "timer.fired" if event.address.endswith("/:wait"):
@@ -400,7 +366,7 @@ def _event_lines(run: RunId, event: Event, body: dict[str, Any], *, whole: bool)
 def _answer_lines(event: Event, body: dict[str, Any], *, whole: bool) -> Iterator[str]:
     calls, tokens, cost = usage_of(body)
     model = line(str(body.get("model", "")), 60)
-    about = joined(model, used(tokens, cost)) if calls or body.get("model") else ""
+    about = joined(model, formatting.used(tokens, cost)) if calls or body.get("model") else ""
     turn = safe(event.address) if _TURN.search(event.address) else ""
     wanted = ", ".join(line(str(call.get("name")), 40) for call in body.get("calls") or ())
     head = "←" if _TOOL.search(event.address) else "answer:"
@@ -418,10 +384,10 @@ def fields_lines(fields: Mapping[str, Json], *, whole: bool) -> Iterator[str]:
             yield from indented(value_lines(value, whole=whole))
 
 
-def result_lines(value: Json, lines_max: int = 0, *, whole: bool = False) -> Iterator[str]:
-    """Returns a result as indented lines; if it is one of several, at most `lines_max`."""
+def result_lines(value: Json, lines_max: int, *, whole: bool) -> Iterator[str]:
+    """Returns a result as at most `lines_max` indented lines, unless the `whole` is wanted."""
     lines = value_lines(value, whole=whole)
-    return indented(cut(lines, lines_max) if lines_max and not whole else lines)
+    return indented(lines if whole else cut(lines, lines_max))
 
 
 def is_quiet(entries: Iterable[Entry]) -> bool:
@@ -444,7 +410,7 @@ def place_lines(
         for title, value in (("inputs", record.inputs), ("output", record.output)):
             if value is not None:
                 yield f"  {title}:"
-                yield from indented(result_lines(value, whole=whole))
+                yield from indented(indented(value_lines(value, whole=whole)))
         if record.error is not None:
             yield from indented(error_lines(record.error))
         if record.kind == "foreach":
@@ -476,17 +442,15 @@ def record_words(record: Record, *, short: bool = True) -> str:
     usage = record.usage
     tokens = int(usage.get("input_tokens", 0) + usage.get("output_tokens", 0))
     value = record.output if short and record.kind in ("compute", "assign") else None
-    skipped = ""
-    if record.status == "skipped":
-        skipped = f"skipped: {status_words.skip_words(record.reason, record.because)}"
+    skipped = status_words.skip_words(record.reason, record.because)
     times = {"foreach": "items", "loop": "iterations"}.get(record.kind)
     return joined(
         f"{SIGNS.get(record.status, '·')[0]} {line(record.address, 60)}",
         record.kind,
         seconds(took) if took > 0 else "",
-        used(tokens, usage.get("cost_usd", 0.0)),
+        formatting.used(tokens, usage.get("cost_usd", 0.0)),
         f"{record.repetitions} {times}" if times and record.repetitions else "",
         f"→ {line(record.branch, 40)}" if record.branch else "",
         line(written(value), _VALUE_MAX) if value is not None else "",
-        skipped,
+        f"skipped: {skipped}" if record.status == "skipped" else "",
     )

@@ -10,7 +10,7 @@ from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.options import carrying
 from whorl.interfaces.cli.summary import inner_table
 from whorl.interfaces.cli.terminal import SIGNS, echo, json_text, say, shortened
-from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
+from whorl.interfaces.formatting import count, difference, joined, line, seconds, used
 from whorl.interfaces.progress import LoopProgress, Progress
 from whorl.interfaces.status_words import ending_words, exit_words, judgement_lines
 from whorl.runtimes.journal.journal import iterations_in
@@ -121,10 +121,8 @@ def translator_of(workflow: Workflow, run: str = "") -> Translator:
 
     translator = Translator(run, workflow)
     if not translator.has_words:
-        raise UsageError(
-            f"the format {workflow.dialect!r} has no event names of its own",
-            help="write --events, which prints the events of the journal",
-        )
+        words = f"the format {workflow.dialect!r} has no event names of its own"
+        raise UsageError(words, help="write --events, which prints the events of the journal")
     return translator
 
 
@@ -193,23 +191,17 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
 def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     _, score, change, took, _, _ = iteration_cells(done)
     measured = f"score {score}{f' ({change})' if change else ''}"
-    words = joined(
-        f"{safe(loop.address)}  {loop.count(done.number)}",
-        measured if done.score is not None else "",
-        took,
-        used(done.tokens, done.cost_usd),
-        verdict(done),
-    )
-    return shortened(words)
+    measured = measured if done.score is not None else ""
+    place, usage = safe(loop.address), used(done.tokens, done.cost_usd)
+    return shortened(joined(place, loop.count(done.number), measured, took, usage, verdict(done)))
 
 
 def iteration_cells(done: Iteration) -> list[str]:
     """A finished iteration in a table: number, score, change, time, tokens, cost."""
-    numbers = [count(done.tokens) if done.tokens else ""]
-    numbers.append(dollars(done.cost_usd) if done.cost_usd else "")
+    tokens, cost = (count(done.tokens) if done.tokens else ""), used(0, done.cost_usd)
     change = difference(done.score, done.before)
     took = seconds(done.seconds) if done.seconds > 0 else ""
-    return [str(done.number), done.shown_score, change, took, *numbers]
+    return [str(done.number), done.shown_score, change, took, tokens, cost]
 
 
 def verdict(done: Iteration) -> str:

@@ -68,13 +68,10 @@ def _all_lines(root: LazyGroup, ctx: click.Context) -> Iterator[str]:
     yield "Usage: whorl COMMAND [ARGS]..."
     yield ""
     yield from (f"  {path:<24}{words}" for path, words in commands_in(root, ctx))
-    for title, rows in (("Options of all commands", _options(root, ctx)), ("Exit codes", EXITS)):
+    options = dict(filter(None, (each.get_help_record(ctx) for each in root.get_params(ctx))))
+    for title, rows in (("Options of all commands", options), ("Exit codes", EXITS)):
         yield from ("", f"{title}:")
         yield from (f"  {name:<24}{words}" for name, words in rows.items())
-
-
-def _options(root: LazyGroup, ctx: click.Context) -> dict[str, str]:
-    return dict(filter(None, (each.get_help_record(ctx) for each in root.get_params(ctx))))
 
 
 def commands_in(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, str]]:
@@ -114,14 +111,10 @@ def _functions(root: LazyGroup, ctx: click.Context, word: str) -> list[str]:
                 family = f"{entry.kind} of the family {entry.family!r}, for {library.title}"
                 lines += ["", library.signature(entry), f"  {entry.doc}", f"  {family}"]
     if not lines:
-        known = f"`whorl help {MOVED[word]}`: it has moved" if word in MOVED else ""
-        near = near_command(root, ctx, word)
-        ways = (
-            known,
-            did_you_mean(word, explanations.codes()),
-            did_you_mean(word, [near, *listed]),
-        )
-        advice = next(filter(None, ways), "write a code as a message has it, such as W004")
+        advice = f"`whorl help {MOVED[word]}`: it has moved" if word in MOVED else ""
+        advice = advice or did_you_mean(word, explanations.codes())
+        advice = advice or did_you_mean(word, [near_command(root, ctx, word), *listed])
+        advice = advice or "write a code as a message has it, such as W004"
         raise UsageError(f"there is no command, code or function {word!r}", help=advice)
     return lines[1:]
 

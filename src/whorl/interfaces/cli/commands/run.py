@@ -155,15 +155,14 @@ def run_command(
 
 def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
     """Returns the loops to explore, each with its number of iterations."""
-    explored: dict[str, int] = {}
-    for word in words:
-        name, _, number = word.partition("=")
+    explored = [word.partition("=") for word in words]
+    for name, equals, number in explored:
         if not number.isdigit() or not int(number):
+            word = f"{name}{equals}{number}"
             raise UsageError(f"--explore takes LOOP=N, not {word!r}", help="--explore polish=8")
         if why := preflight.not_explored(workflow, name):
             raise UsageError(why, code="X107")
-        explored[name] = int(number)
-    return explored
+    return {name: int(number) for name, _, number in explored}
 
 
 async def _run(
@@ -190,10 +189,8 @@ async def _run(
             {"code": one.code, "message": one.message, "path": one.node or ""}
             for one in reading.warnings
         ]
-        made = []
-        for each in starts.each:
-            each = replace(each, refused=start.refused, at_once=start.at_once)
-            made.append((each, *await session.runtime.start(workflow, each)))
+        each_start = [replace(s, refused=start.refused, at_once=start.at_once) for s in starts.each]
+        made = [(each, *await session.runtime.start(workflow, each)) for each in each_start]
         for each, run, _ in made:
             await note_start(session.store, run, each.file)
         if mocked is not None:
@@ -215,11 +212,8 @@ async def _run(
 
 def _forecast(reading: Reading, providers: Any, start: Start) -> list[str]:
     """Returns how many calls there will be, and what they do outside."""
-    budget: Any = start.limits.get("cost_usd")
-    iterations, included = start.iterations, reading.included
-    foreseen = forecasting.forecast(
-        reading.workflow, providers, iterations=iterations, budget_usd=budget, included=included
-    )
+    given: Any = {"budget_usd": start.limits.get("cost_usd"), "iterations": start.iterations}
+    foreseen = forecasting.forecast(reading.workflow, providers, included=reading.included, **given)
     short = forecast_words(replace(foreseen, usual=None))
     return [forecast_words(foreseen), short, effects_words(foreseen.effects)]
 
@@ -241,11 +235,9 @@ async def _drive(
         if status == "interrupted":
             return await session.take_up(run)
         return await (session.follow(run) if status == "running" else session.settle(run))
-    return _detach(session, run) if detach else await session.drive(run)
-
-
-def _detach(session: RunSession, run: RunId) -> int:
-    """Leaves the run to a background process, or to the workers of the cluster."""
+    if not detach:
+        return await session.drive(run)
+    # A background process drives it, or the workers of the cluster.
     log = None if session.store.is_mirror else start_elsewhere(session.project, ["drive", run], run)
     if session.show.as_json:
         session.report({"run": run, "status": "running", "log": log})
@@ -284,13 +276,9 @@ def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) ->
     say("dry run: the answers are invented, nothing is sent, nothing is stored")
     shown = Events() if show.events else Lines(verbose=show.verbose)
     kinds: Any = Providers(project.settings())
-    tried: dict[str, Any] = rehearse(
-        workflow,
-        start,
-        NullWatcher() if show.as_json else shown,
-        lambda request: kinds.kind(request.kind).work(request),
-    )
-    result = with_help(tried, is_kept=False)
+    watcher = NullWatcher() if show.as_json else shown
+    tried = rehearse(workflow, start, watcher, lambda asked: kinds.kind(asked.kind).work(asked))
+    result: dict[str, Any] = with_help(tried, is_kept=False)
     status, error = str(result["status"]), result["error"]
     if show.as_json:
         print_json(result)

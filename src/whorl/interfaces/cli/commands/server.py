@@ -201,9 +201,8 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
 
     workflows = served_workflows(project, files, workflow)
     if not workflows:
-        raise UsageError(
-            "there is no workflow to serve here", help="name files: whorl server mcp FILE..."
-        )
+        words = "there is no workflow to serve here"
+        raise UsageError(words, help="name files: whorl server mcp FILE...")
     _warn_of_trust(project)
     say(f"serving {', '.join(workflows)}")
     asyncio.run(serve_stdio(project, workflows, wait))
@@ -214,13 +213,19 @@ def served_workflows(
 ) -> dict[str, Workflow]:
     """Returns the workflows of files, or of the project's folder, by the names of their tools."""
     from whorl.interfaces.mcp import tool_name
+    from whorl.interfaces.python.loading import workflow_from
 
     folders = (".", "workflows")
     paths = (p for f in folders for p in sorted((project.root / f).glob("*")) if p.is_file())
     workflows: dict[str, Workflow] = {}
     for file in files or [str(p) for p in paths if p.suffix in _SUFFIXES][:FILES_MAX]:
         try:
-            found = _workflows_in(project, file, chosen)
+            try:
+                found = [workflow_from(project, file, chosen)]
+            except SeveralWorkflows as fault:
+                if chosen:
+                    raise
+                found = [workflow_from(project, file, name) for name in fault.names]
         except InvalidWorkflow as fault:
             if files:
                 raise
@@ -234,18 +239,6 @@ def served_workflows(
                 raise UsageError(words, help="name the files to serve")
             workflows[name] = workflow
     return workflows
-
-
-def _workflows_in(project: Project, file: str, chosen: str) -> list[Workflow]:
-    """Returns the workflows of a file: the chosen one, or all of them."""
-    from whorl.interfaces.python.loading import workflow_from
-
-    try:
-        return [workflow_from(project, file, chosen)]
-    except SeveralWorkflows as fault:
-        if chosen:
-            raise
-        return [workflow_from(project, file, name) for name in fault.names]
 
 
 _expires_option = click.option(
@@ -322,18 +315,15 @@ def token_ls(project: Project, *, as_json: bool) -> None:
     with open_if_any(project) as store:
         tokens = [] if store is None else Tokens(store).all()
     names = ("name", "role", "created_at", "expires_at")
+    documents = [{name: getattr(each, name) for name in names} for each in tokens]
     rows = []
     for each in tokens:
         until = "never" if each.expires_at is None else clock(each.expires_at)
         expires = until if each.is_valid(time.time()) else f"{until} (expired)"
         rows.append((each.name, each.role, clock(each.created_at), expires))
-    print_list(
-        [{name: getattr(each, name) for name in names} for each in tokens],
-        ("NAME", "ROLE", "MADE", "EXPIRES"),
-        rows,
-        as_json=as_json,
-        empty="no tokens yet; make one with `whorl server token add NAME --role read`",
-    )
+    head = ("NAME", "ROLE", "MADE", "EXPIRES")
+    empty = "no tokens yet; make one with `whorl server token add NAME --role read`"
+    print_list(documents, head, rows, as_json=as_json, empty=empty)
 
 
 def _make(
@@ -342,9 +332,9 @@ def _make(
     made = change_store(project, lambda store: make(Tokens(store)), create=True)
     if as_json:
         print_json({"name": name, "token": made})
-        return
-    echo(made)
-    say(f"token {name}; it is not shown again")
+    else:
+        echo(made)
+        say(f"token {name}; it is not shown again")
 
 
 @click.command()

@@ -124,11 +124,8 @@ def with_schema_line(text: str, path: Path) -> str:
 @click.option("--empty", metavar="FORMAT", help="An empty file of a format; then [FILE] alone.")
 @click.option("--from", "source", metavar="OTHER", type=click.Path(exists=True, dir_okay=False),
               help="A copy of a workflow file; then [FILE] alone.")  # fmt: skip
-@click.option(
-    "--form",
-    type=click.Choice(list(forms())),
-    help="The format of FILE. [default: by its ending, or the first]",
-)
+@click.option("--form", type=click.Choice(list(forms())),
+              help="The format of FILE. [default: by its ending, or the first]")  # fmt: skip
 @click.option("--example", metavar="NAME", help="The files of an example; then [FOLDER] alone.")
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @json_option
@@ -163,13 +160,12 @@ def new(
     if example is not None:
         _write_example(example, template or example, force=force)
     elif source is not None:
-        path, about = Path(source), f"a copy of {source}"
+        path = Path(source)
         name, text = f"{path.stem}-copy{path.suffix}", path.read_bytes().decode()
-        _write(template or name, text, ["file", "edit"], about=about, force=force)
+        _write(template or name, text, about=f"a copy of {source}", force=force)
     elif empty is not None:
         text, ending = _editor().empty_text(empty)
-        about = f"empty, {empty}"
-        _write(template or f"new{ending}", text, ["file", "edit"], about=about, force=force)
+        _write(template or f"new{ending}", text, about=f"empty, {empty}", force=force)
     elif template is None:
         _list_templates(as_json=as_json)
     else:
@@ -198,14 +194,14 @@ def _write_example(name: str, folder: str, *, force: bool) -> None:
         advice = did_you_mean(name, list(EXAMPLES)) or f"known: {', '.join(EXAMPLES)}"
         raise UsageError(f"there is no example {name!r}", help=advice)
     texts = example_files(name)
-    _check_absent([Path(folder) / each for each in texts], force=force)
+    _check_absent(*(Path(folder) / each for each in texts), force=force)
     for each, text in texts.items():
         write_file(str(Path(folder) / each), text, advice="name another FOLDER", makes_folder=True)
     echo(shortened(f"created {folder.rstrip('/')}/: {', '.join(texts)}"))
     say(f"next: cd {shlex.quote(folder)} && {EXAMPLES[name][1]}")
 
 
-def _check_absent(paths: list[Path], *, force: bool) -> None:
+def _check_absent(*paths: Path, force: bool) -> None:
     existing = [path for path in paths if path.exists()]
     if existing and not force:
         advice = "name another place, or overwrite files with --force"
@@ -226,17 +222,17 @@ def _write_template(template: str, file: str | None, form: str | None, *, force:
     if name.endswith("/") or Path(name).is_dir():
         name = f"{name}/{chosen.name}{endings[form]}"
     text = read(chosen.name, form)
-    about, then = f"{chosen.name}, {form}: {chosen.description}", ["run", chosen.example]
-    _write(str(Path(name)), text, then, about=about, needs=chosen.needs, force=force)
+    about = f"{chosen.name}, {form}: {chosen.description}"
+    _write(str(Path(name)), text, chosen.example, about=about, needs=chosen.needs, force=force)
 
 
 def _write(
-    name: str, text: str, then: list[str], *, about: str, needs: str = "", force: bool
+    name: str, text: str, example: str | None = None, *, about: str, needs: str = "", force: bool
 ) -> None:
-    """Writes a file; says what it needs, and which command comes next."""
-    _check_absent([Path(name)], force=force)
+    """Writes a file; says what it needs, and how to run it with an `example`, or to edit it."""
+    _check_absent(Path(name), force=force)
     mode, text = "w" if force else "x", with_schema_line(text, Path(name))
     write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
     echo(shortened(f"created {name} ({about})"))
-    command = ["file", "edit", name] if then == ["file", "edit"] else [then[0], name, *then[1:]]
+    command = ["file", "edit", name] if example is None else ["run", name, example]
     say(*([f"it needs {needs}"] if needs else []), f"next: {shlex.join(['whorl', *command])}")
