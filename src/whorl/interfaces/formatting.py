@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -68,10 +69,9 @@ def clock(at: float, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 
 def age(amount: float) -> str:
     """Formats how long ago something was: 5s, 12m, 3h, 8d."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if amount >= size:
-            return f"{int(amount // size)}{unit}"
-    return f"{max(0, int(amount))}s"
+    units = ((86_400, "d"), (3_600, "h"), (60, "m"))
+    size, unit = next((each for each in units if amount >= each[0]), (1, "s"))
+    return f"{max(0, int(amount // size))}{unit}"
 
 
 def dollars(amount: float) -> str:
@@ -187,10 +187,9 @@ def difference(now: float | None, before: float | None) -> str:
 
 def bytes_words(amount: float) -> str:
     """A size: 812 B, 8.2 kB, 1.3 MB."""
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if amount >= size:
-            return f"{amount / size:.1f} {unit}"
-    return f"{amount:.0f} B"
+    units = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    larger = (f"{amount / size:.1f} {unit}" for size, unit in units if amount >= size)
+    return next(larger, f"{amount:.0f} B")
 
 
 def sparkline(scores: Sequence[float | None]) -> str:
@@ -215,10 +214,6 @@ def line(text: str, width_max: int = 100) -> str:
 def paragraphs(text: str) -> str:
     """Returns the text with its lines, without control characters in them."""
     return "\n".join(safe(part) for part in text.replace("\r\n", "\n").split("\n"))
-
-
-def plain_lines(text: str) -> list[str]:
-    return paragraphs(text.removesuffix("\n")).split("\n")
 
 
 def written(value: Json) -> str:
@@ -266,7 +261,7 @@ def value_lines(value: Json, *, whole: bool = False, depth: int = 0) -> Iterator
     """A value in lines, `whole` or folded."""
     most, deepest = (10**9, 10**9) if whole else (_ITEMS_MAX, _DEPTH_MAX)
     if isinstance(value, str):
-        yield from plain_lines(value)
+        yield from paragraphs(value.removesuffix("\n")).split("\n")
         return
     if (words := one_line(value)) is not None:
         yield words
@@ -291,28 +286,20 @@ def value_lines(value: Json, *, whole: bool = False, depth: int = 0) -> Iterator
 
 def one_line(value: Json) -> str | None:
     """Returns a value on one line, or None if it needs more; ambiguous texts have quotes."""
+    words = safe(json.dumps(value, ensure_ascii=False))
     if isinstance(value, str):
         fits = len(value) <= _LINE_MAX and "\n" not in value and "\r" not in value
-        return (safe(value) if _is_bare(value) else _json(value)) if fits else None
-    if not isinstance(value, dict | list) or not value:
-        return _json(value)
-    words = _json(value)
+        return (safe(value) if _is_bare(value) else words) if fits else None
     # A text of several lines is easier to read below its name.
-    return words if len(words) <= _LINE_MAX and "\\n" not in words else None
+    is_long = isinstance(value, dict | list) and (len(words) > _LINE_MAX or "\\n" in words)
+    return None if is_long and value else words
 
 
 def _is_bare(text: str) -> bool:
-    if not text or text != text.strip() or text[0] in "\"'[{":
-        return False
-    try:
+    with suppress(ValueError):
         json.loads(text)
-    except ValueError:
-        return True
-    return False
-
-
-def _json(value: Json) -> str:
-    return safe(json.dumps(value, ensure_ascii=False))
+        return False
+    return bool(text) and text == text.strip() and text[0] not in "\"'[{"
 
 
 def changes(old: Json, new: Json) -> Iterator[Change]:

@@ -5,6 +5,7 @@ Conditions, what was found at the end of an iteration, why loops ended, requests
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl import ir
@@ -127,13 +128,6 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
     return "the step around it ended before it could begin"
 
 
-def reason_words(reason: str, stopped_by: str = "") -> str:
-    """Why a loop ended, as a clause."""
-    if reason == "condition_met" and stopped_by:
-        return _STOPPED_BY.get(stopped_by, f"stopped by {stopped_by}")
-    return _REASONS.get(reason, reason)
-
-
 def exit_words(reason: str, stopped_by: str = "") -> str:
     """Returns the exit reason as results show it, with what decided it."""
     return f"{reason} ({stopped_by})" if stopped_by else reason
@@ -161,8 +155,7 @@ def condition_words(condition: Condition | None) -> str:
             return f"no better score for {condition.patience}"
         case ir.AnyOf() | ir.AllOf():
             word = " or " if isinstance(condition, ir.AnyOf) else " and "
-            parts = [condition_words(part) for part in condition.conditions]
-            return word.join(part for part in parts if part)
+            return word.join(filter(None, map(condition_words, condition.conditions)))
         case _:
             assert_never(condition)
 
@@ -198,26 +191,22 @@ def forecast_words(forecast: Forecast) -> str:
 
 def effects_words(effects: Effects) -> str:
     """Returns what a workflow would read, write, run and call, or "" if it has no effects."""
-    named = ((verb, getattr(effects, verb)) for verb in ("reads", "writes", "runs", "calls"))
-    return "; ".join(f"{verb} {_some(names)}" for verb, names in named if names)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(safe, names[:_NAMED_MAX]))
-    more = len(names) - _NAMED_MAX
-    return f"{shown} and {more} more" if more > 0 else shown
+    parts = []
+    for verb, names in asdict(effects).items():
+        more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+        shown = ", ".join(map(safe, names[:_NAMED_MAX]))
+        parts += [f"{verb} {shown}{more}"] if names else []
+    return "; ".join(parts)
 
 
 def _cost_words(forecast: Forecast) -> str:
     cost, bound, budget = forecast.cost_usd, forecast.bound_usd, forecast.budget_usd
-    about = f", about {dollars(cost or 0.0)}"
+    about = f", about {dollars(cost)}" if cost else ""
     if budget is not None and (bound is None or bound >= budget):
         return f"{about if cost and cost < budget else ''}; at most {allowed(budget)}, the budget"
     if bound is not None:
         return f", at most {dollars_at_most(bound)}" if bound else ""
-    if not cost:
-        return ""
-    return f"{about}, an estimate"
+    return about and f"{about}, an estimate"
 
 
 def calls_words(calls: int | None, usual: int | None) -> str:
@@ -235,7 +224,9 @@ def end_words(row: LoopRow, *, is_stopped: bool) -> str:
     """Returns why a loop ended, as a clause; `is_stopped`: by a person who chose no iteration."""
     if is_stopped and row.exit_reason == "accepted":
         return "a person stopped it"
-    return reason_words(row.exit_reason, row.stopped_by)
+    if row.exit_reason == "condition_met" and row.stopped_by:
+        return _STOPPED_BY.get(row.stopped_by, f"stopped by {row.stopped_by}")
+    return _REASONS.get(row.exit_reason, row.exit_reason)
 
 
 def returned_words(
