@@ -22,14 +22,8 @@ from rich.text import Text
 from whorl import ir
 from whorl.errors import plural
 from whorl.interfaces import formatting
+from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.terminal import SIGNS, badge, is_ours
-from whorl.interfaces.cli.watchers import (
-    NullWatcher,
-    lines_of,
-    loop_table,
-    position_words,
-    step_words,
-)
 from whorl.interfaces.formatting import allowed, dollars, joined, line, seconds
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interfaces.status_words import condition_words, target_of
@@ -121,7 +115,7 @@ class Picture:
                 is_open = is_busy or (self.is_last and depth == 1)
                 yield Row(depth, self._loop_text(loop, is_open=is_open), is_busy)
                 if is_open:
-                    table = loop_table(loop, newest=_ITERATIONS_MAX, now=self.now)
+                    table = watchers.loop_table(loop, newest=_ITERATIONS_MAX, now=self.now)
                     for text in map(Text, table):
                         text.highlight_words("✓", "green")
                         text.highlight_words("✗", "red")
@@ -149,7 +143,10 @@ class Picture:
         for item in items:
             is_open = item in running[:1]
             loops = filter(None, map(self.progress.loops.get, self._inside.get(item, ())))
-            named = (f"{line(name_of(loop.address), 20)} {position_words(loop)}" for loop in loops)
+            named = (
+                f"{line(name_of(loop.address), 20)} {watchers.position_words(loop)}"
+                for loop in loops
+            )
             words = "" if is_open else joined(*named)
             text = Text.assemble(self._sign(self._state(item)), item[item.rindex("[") :], "  ")
             yield Row(depth, text.append(words), is_open)
@@ -190,10 +187,12 @@ class Picture:
         node = loop_node(self.workflow, loop.path) if is_open and not loop.exit_reason else None
         until = f"until {condition_words(node.until)}" if node and node.until is not None else ""
         name = (line(name_of(loop.address), 60), "bold")
-        return Text.assemble(sign, name, f"  iteration {position_words(loop)}  {until}".rstrip())
+        return Text.assemble(
+            sign, name, f"  iteration {watchers.position_words(loop)}  {until}".rstrip()
+        )
 
     def _step_text(self, step: Step) -> Text:
-        words = step_words(step, line(name_of(step.address), 60), now=self.now)
+        words = watchers.step_words(step, line(name_of(step.address), 60), now=self.now)
         text = Text.assemble(self._sign(step.state), words.partition(" ")[2])
         if step.text and step.state == "running":
             room = max(10, self.width - len(text) - 24)
@@ -262,7 +261,7 @@ def framed(picture: Picture, title: str, keys: Sequence[str]) -> Panel:
     return Panel(Group(*lines), title=title, title_align="left", subtitle=below, border_style="dim")
 
 
-class Live(NullWatcher):
+class Live(watchers.NullWatcher):
     """Draws the run until it is left or ends."""
 
     def __init__(self) -> None:
@@ -306,7 +305,7 @@ class Live(NullWatcher):
         for entry in self.progress.unseen(entries):
             self.progress.take(entry.event)
             if entry.event.kind in _ABOVE:
-                for words in lines_of(self.progress, entry.event):
+                for words in watchers.lines_of(self.progress, entry.event):
                     self.leave(words)
 
     def text(self, run: RunId, address: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What many commands share: their options, their project, inputs, the audit, commands to paste."""
+"""What many commands share: options, their project, trust, inputs, the audit, commands to paste."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, plural, safe
-from whorl.interfaces.cli.terminal import echo, is_ours, json_text, say
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, columns, plural, safe
+from whorl.interfaces.cli.terminal import echo, indented, is_ours, json_text, paint, room, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Iterable, Iterator
     from pathlib import Path
 
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
 
 
@@ -68,6 +69,65 @@ def located(
     words = "Trust the folder's whorl.toml for this call."
     option = click.option("--trust", "trusts", is_flag=True, help=words)
     return option(command) if drives else command
+
+
+_TITLES = {
+    "code": "code of the folder",
+    "addresses": "send to addresses",
+    "network": "private addresses",
+    "prices": "count costs by",
+    "deletion": "delete",
+}
+_HEADS = {
+    "harmless": " permits nothing that needs trust",
+    "trusted": " is trusted, and permits: ",
+    "changed": " has changed since you trusted it; it asks for:",
+}
+
+
+def judged_lines(judged: Judged) -> Iterator[str]:
+    """Yields what a whorl.toml permits; if it has changed, differences are marked."""
+    rights: dict[str, list[str]] = {}
+    for right in judged.rights:
+        rights.setdefault(_TITLES.get(right.kind, right.kind), []).append(safe(right.text))
+    asked = [f"{title} {', '.join(texts)}" for title, texts in rights.items()]
+    head = f"{safe(str(judged.path))}{_HEADS.get(judged.standing, ' asks for: ')}"
+    if judged.standing != "changed":
+        whole = f"{head}{'; '.join(asked)}"
+        yield from [whole] if columns(whole) <= room() else [head.rstrip(), *indented(asked)]
+        return
+    yield head
+    texts = {(right.kind, right.text) for right in judged.before}
+    for right in judged.rights:
+        mark = "+" if right in judged.added else " "
+        # Where what is shown is the same, it is what is not shown.
+        is_hidden = mark == "+" and (right.kind, right.text) in texts
+        words = f"{mark} {_TITLES.get(right.kind, right.kind)}: {safe(right.text)}"
+        words += " (changed values, which are not shown)" * is_hidden
+        yield paint(words, "green") if mark == "+" else words
+    still = {(right.kind, right.text) for right in judged.rights}
+    for right in judged.removed:
+        if (right.kind, right.text) not in still:
+            yield paint(f"- {_TITLES.get(right.kind, right.kind)}: {safe(right.text)}", "red")
+    if not judged.added and not judged.removed:
+        yield "it permits the same as before; other parts of the file have changed"
+
+
+def ask_for_trust(project: Project) -> None:
+    """Asks the user at the terminal about a whorl.toml that is not trusted; remembers a yes.
+
+    If the user cannot be asked, everything that needs its rights is refused.
+    """
+    from whorl.services.configuration.trust import remember
+
+    judged = project.configuration().judged
+    if judged is None or judged.standing not in ("new", "changed"):
+        return
+    if not is_ours(sys.stdin, sys.stderr):
+        return
+    say(*judged_lines(judged))
+    if click.confirm("Trust it?", default=False, err=True):
+        remember(project.environment, judged)
 
 
 run_argument = click.argument("run", metavar="RUN")
@@ -133,10 +193,8 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
         more = More(budget, tokens, calls)
         if rest.get("iterations", 1) is None and not more.amounts():
-            raise UsageError(
-                "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N",
-                help="for example `whorl continue last --iterations 3`",
-            )
+            words = "say how much more: --iterations N, --budget +AMOUNT, --tokens +N, --calls +N"
+            raise UsageError(words, help="for example `whorl continue last --iterations 3`")
         return command(*args, more=more, **rest)
 
     return with_more
@@ -214,10 +272,7 @@ _FORMS = (".csv", ".json", ".md", ".svg")
 def output_option(
     *, overwrites: bool = True, **forms: str
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Adds -o, which writes the output to a file, in the form that its ending names.
-
-    `forms` maps endings to the options that choose these forms.
-    """
+    """Adds -o, which writes to a file; `forms` maps endings to options that choose the form."""
 
     def add(function: Callable[..., R]) -> Callable[..., R]:
         @click.option("--output", "-o", metavar="FILE",
@@ -429,11 +484,10 @@ def _in_project(root: Path, name: str, value: Json) -> Json:
     for place, top in ((path, str(root)), (os.path.realpath(path), os.path.realpath(root))):
         if place.startswith(f"{top.rstrip(os.sep)}{os.sep}"):
             return os.path.relpath(place, top).replace(os.sep, "/")
-    raise UsageError(
-        f"-i {name}: {value!r} is outside of the project {str(root)!r}; runs read only its files",
-        help="copy it into the project",
-        code="R111",
+    words = (
+        f"-i {name}: {value!r} is outside of the project {str(root)!r}; runs read only its files"
     )
+    raise UsageError(words, help="copy it into the project", code="R111")
 
 
 def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
@@ -564,10 +618,7 @@ def given_options() -> list[str]:
 
 
 def same_command(*leaving: str) -> list[str]:
-    """Returns the words of this command with all its arguments, except the named parameters.
-
-    Leaves out --config and --store: see `given_options`.
-    """
+    """Returns the words of this command, without --config, --store and the named parameters."""
     context = click.get_current_context()
     words = context.command_path.split()[1:]
     for parameter in context.command.params:

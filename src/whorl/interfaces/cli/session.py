@@ -15,19 +15,10 @@ import click
 
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice
-from whorl.interfaces.cli import watchers
+from whorl.interfaces.cli import options, watchers
 from whorl.interfaces.cli.next_command import changed_words
-from whorl.interfaces.cli.options import (
-    carrying,
-    located,
-    pasted,
-    print_json,
-    run_argument,
-    with_help,
-)
 from whorl.interfaces.cli.summary import final_lines, gate_lines, print_outputs
 from whorl.interfaces.cli.terminal import echo, is_ours, say, silence
-from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.formatting import age, line
 from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
@@ -92,9 +83,7 @@ class Show:
     def watcher(self) -> watchers.NullWatcher:
         if self.events:
             return watchers.DialectEvents() if self.events == "dialect" else watchers.Events()
-        if self.as_json:
-            return watchers.Lines(verbose=True) if self.verbose else watchers.NullWatcher()
-        if self.quiet:
+        if self.quiet or (self.as_json and not self.verbose):
             return watchers.NullWatcher()
         is_able = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         if is_able and not self.verbose:
@@ -117,11 +106,11 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option("--strict", is_flag=True,
                   help="Exit with 1 if a loop ended at its limit or budget.")  # fmt: skip
     @wraps(command)
-    def with_show(*, events: bool, events_as: str | None, quiet: bool, **options: Any) -> int:
+    def with_show(*, events: bool, events_as: str | None, quiet: bool, **given: Any) -> int:
         form = events_as or ("journal" if events else None)
-        as_json, verbose, strict = map(options.pop, ("as_json", "verbose", "strict"))
+        as_json, verbose, strict = map(given.pop, ("as_json", "verbose", "strict"))
         with silence() if quiet else nullcontext():
-            return command(show=Show(as_json, form, verbose, quiet, strict), **options)
+            return command(show=Show(as_json, form, verbose, quiet, strict), **given)
 
     return with_show
 
@@ -149,27 +138,27 @@ def meant_run(store: SqliteStore, text: str) -> RunId:
 
 def on_run(
     work: Callable[..., Awaitable[int]],
-    argument: Callable[[Callable[..., int]], Callable[..., int]] = run_argument,
+    argument: Callable[[Callable[..., int]], Callable[..., int]] = options.run_argument,
     *,
     drives: bool = True,
 ) -> Callable[..., int]:
     """Makes a command on RUN or RUN/ADDRESS that shows the run; `drives` is false to watch."""
 
     @wraps(work)
-    def command(project: Project, *, run: str, show: Show, **options: Any) -> int:
-        if "at" in options:
-            run, options["at"] = split_place(run, options["at"])
+    def command(project: Project, *, run: str, show: Show, **given: Any) -> int:
+        if "at" in given:
+            run, given["at"] = split_place(run, given["at"])
         if drives and not show.is_silent:
-            ask_for_trust(project)
+            options.ask_for_trust(project)
 
         async def steer() -> int:
             async with run_session(project, show, creates=False) as session:
                 meant = (meant_run if drives else find_run)(session.store, run)
-                return await work(session, meant, **options)
+                return await work(session, meant, **given)
 
         return asyncio.run(steer())
 
-    return argument(show_options(located(command, drives=drives)))
+    return argument(show_options(options.located(command, drives=drives)))
 
 
 @dataclass(slots=True)
@@ -185,7 +174,7 @@ class RunSession:
     # The command, where the next one depends on it.
     asked: str = ""
     was_stopped: bool = False
-    report: Callable[[object], None] = print_json
+    report: Callable[[object], None] = options.print_json
     loaded: Sequence[Any] = ()
     """Warnings of the file, which are no part of the run."""
     decide: Callable[[str], dict[str, Json] | None] = lambda address: None
@@ -213,10 +202,7 @@ class RunSession:
         return await self.settle(run) if await self._follow(run, from_start=from_start) else 0
 
     async def steer(self, run: RunId, event: Event, words: str) -> int:
-        """Sends a request to a run, and shows it as it continues; returns the exit code.
-
-        `words` say what it does, before the run continues.
-        """
+        """Says the `words`, sends a request to a run and shows it; returns the exit code."""
         if self.store.run(run).status != "running":
             check_key(self.store, run)
             with objections(run):
@@ -227,7 +213,7 @@ class RunSession:
 
     def _say_changed(self, run: RunId) -> None:
         if words := changed_words(self.store, run):
-            say(carrying(safe(words)))
+            say(options.carrying(safe(words)))
 
     def say_toy(self, workflow: Workflow) -> None:
         """Says that no real model answers: the run may have begun with another configuration."""
@@ -270,7 +256,7 @@ class RunSession:
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints the result of a run, without questions in `shown`; returns the exit code."""
-        result = with_help(full_result(self.store, run))
+        result = options.with_help(full_result(self.store, run))
         status = str(result["status"])
         if self.show.as_json:
             self.report({**result, "warnings": [*self.loaded, *result["warnings"]]})
@@ -361,7 +347,7 @@ class RunSession:
                 self.watcher.offer({"q": ("stop watching", following.cancel)})
                 await following
         except asyncio.CancelledError:
-            say(f"run {run} continues", f"next: {pasted('watch', run)}")
+            say(f"run {run} continues", f"next: {options.pasted('watch', run)}")
             return False
         return True
 
@@ -440,10 +426,7 @@ async def run_session(
 
 
 def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | None:
-    """Asks the user a question of a run; returns None if they will answer later.
-
-    Raises click.Abort after Ctrl-C or Ctrl-D.
-    """
+    """Asks the user a question of a run; None: later. Raises click.Abort after Ctrl-C or Ctrl-D."""
     import termios
 
     # Text that was typed before the question was shown is not an answer to it.

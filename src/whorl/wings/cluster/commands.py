@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, WhorlError
-from whorl.interfaces.cli.options import located
+from whorl.interfaces.cli.options import ask_for_trust, located
 from whorl.interfaces.cli.terminal import say
-from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.services.serving.triggers import starts_of
 from whorl.wings.automation import firing
 from whorl.wings.automation.registry import prepared

@@ -22,7 +22,6 @@ from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import json_option, located, print_json, read_stdin, write_file
 from whorl.interfaces.cli.session import Show, run_session, show_options
 from whorl.interfaces.cli.terminal import echo, say
-from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.formatting import allowed
 from whorl.interpreter.events import split_iteration
 from whorl.services.configuration.trust import check_trusted
@@ -368,7 +367,7 @@ def try_command(
         steps=steps,
     )
     if not show.is_silent:
-        ask_for_trust(project)
+        options.ask_for_trust(project)
     return asyncio.run(_try(project, wanted, show, may=may))
 
 

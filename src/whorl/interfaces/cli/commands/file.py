@@ -24,16 +24,9 @@ from whorl.errors import (
     safe,
 )
 from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli import options
 from whorl.interfaces.cli.commands import with_json
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import (
-    located,
-    output_option,
-    pasted,
-    print_json,
-    workflow_option,
-    write_file,
-)
 from whorl.interfaces.cli.terminal import echo, hand_over, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table
@@ -66,7 +59,7 @@ _NEEDS = ("programs", "hosts", "files", "MCP servers", "keys")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--known", is_flag=True, help="Leave out files that are not workflows.")
 @click.option("--needs", "is_table", is_flag=True, help="List what each workflow needs.")
-@workflow_option
+@options.workflow_option
 @with_json
 def validate(
     project: Project,
@@ -92,34 +85,26 @@ def validate(
     reports: list[Report] = []
     for path in paths:
         reports += check.folder(path) if Path(path).is_dir() else check.file(path, workflow)
+    bad = sum(not each["ok"] for each in reports)
     if as_json:
         left = () if is_table else ("requires",)
-        print_json([{n: v for n, v in each.items() if n not in left} for each in reports])
-    elif is_table:
-        rows = [(safe(each["file"]), *map(_listed, each["requires"].values()))
-                for each in reports if "requires" in each]  # fmt: skip
+        options.print_json([{n: v for n, v in each.items() if n not in left} for each in reports])
+        return 2 if bad else 0
+    if is_table:
+        listed = ((r["file"], r["requires"].values()) for r in reports if "requires" in r)
+        rows = [(safe(file), *(safe(", ".join(n)) or "-" for n in needs)) for file, needs in listed]
         print_lines(table([("file", *_NEEDS), *rows]))
-    for diagnostics, texts in () if as_json else check.found:
+    for diagnostics, texts in check.found:
         show_diagnostics(diagnostics, texts)
-    if not (as_json or is_table or is_one):
-        bad = sum(not each["ok"] for each in reports)
+    if not (is_table or is_one):
         odd = sum(each["ok"] and bool(each["diagnostics"]) for each in reports)
-        words = [f"{len(reports) - bad - odd} ok"]
-        words += [
-            plural(count, what) for count, what in ((odd, "warning"), (bad, "error")) if count
-        ]
+        counts = ((odd, "warning"), (bad, "error"))
+        words = [f"{len(reports) - bad - odd} ok", *(plural(n, what) for n, what in counts if n)]
         echo(f"{plural(len(reports), 'file')}: {', '.join(words)}")
-    elif is_one and len(reports) == 1 and "steps" in reports[0] and not (as_json or is_table):
-        say(f"next: {pasted('run', paths[0], *(['--workflow', workflow] if workflow else []))}")
-    return 0 if all(report["ok"] for report in reports) else 2
-
-
-def _listed(names: Sequence[str]) -> str:
-    return safe(", ".join(names)) or "-"
-
-
-def _count(report: Report, severity: str) -> int:
-    return sum(each["severity"] == severity for each in report["diagnostics"])
+    elif is_one and len(reports) == 1 and "steps" in reports[0] and not is_table:
+        words = ["run", paths[0], *(["--workflow", workflow] if workflow else [])]
+        say(f"next: {options.pasted(*words)}")
+    return 2 if bad else 0
 
 
 @dataclass(slots=True)
@@ -178,7 +163,8 @@ class _Check:
         if diagnostics:
             self.found.append((diagnostics, texts))
         report = {"file": file, **report, "diagnostics": [*map(diagnostic_json, diagnostics)]}
-        counts = ((_count(report, what), what) for what in ("error", "warning"))
+        severities = [diagnostic.severity for diagnostic in diagnostics]
+        counts = ((severities.count(what), what) for what in ("error", "warning"))
         counted = ", ".join(plural(count, what) for count, what in counts if count)
         if not self.is_quiet and (report["ok"] or not self.is_one):
             line = words if report["ok"] else counted
@@ -257,15 +243,14 @@ def _fact_words(facts: Report, reading: Reading, foreseen: Forecast) -> Iterator
     loops = sum(isinstance(node, Loop) for node in index_nodes(reading.workflow).values())
     yield facts["dialect"]
     yield plural(loops, "loop") if loops else plural(facts["steps"], "step")
-    limited = reading.workflow.limits
-    if facts["calls_max"] != 0 and limited.cost_usd is not None and not foreseen.is_priced:
+    limits, calls = reading.workflow.limits, facts["calls_max"]
+    if calls != 0 and limits.cost_usd is not None and not foreseen.is_priced:
         # The same words as before a run: money of unknown prices bounds nothing.
         yield forecast_words(foreseen)
-        limited = replace(limited, cost_usd=None)
-    elif facts["calls_max"] != 0:
-        yield calls_words(facts["calls_max"], facts["calls_without_retries"])
-    if limits := limit_words(limited):
-        yield f"bounded by {limits}"
+        limits = replace(limits, cost_usd=None)
+    elif calls != 0:
+        yield calls_words(calls, facts["calls_without_retries"])
+    yield from (f"bounded by {words}" for words in [limit_words(limits)] if words)
 
 
 @click.command(name="import")
@@ -296,10 +281,10 @@ def import_command(
         words = f"{plural(len(existing), 'file')} would be overwritten, such as {existing[0]!r}"
         raise UsageError(words, help="name another FOLDER, or overwrite them with --force")
     for path, text in paths.items():
-        write_file(path, text, advice="name another FOLDER", makes_folder=True)
+        options.write_file(path, text, advice="name another FOLDER", makes_folder=True)
         say(*[] if as_json else [f"wrote {safe(path)}"])
     if as_json:
-        print_json({"files": [*paths], "notes": [*taken.notes]})
+        options.print_json({"files": [*paths], "notes": [*taken.notes]})
     else:
         say(*map(safe, taken.notes))
 
@@ -308,7 +293,7 @@ def import_command(
 @click.argument("file", metavar="FILE")
 @click.option("--target", metavar="SYSTEM",
               help="The original system. [default: by the format]")  # fmt: skip
-@workflow_option
+@options.workflow_option
 @with_json
 def lint(project: Project, *, file: str, target: str | None, workflow: str, as_json: bool) -> int:
     """Check FILE against the rules of its original system.
@@ -335,7 +320,7 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
     check: Any = load_reference(own[target][1])
     diagnostics, is_refused = check(parse(text, file, lenient=True))
     if as_json:
-        print_json([*map(diagnostic_json, diagnostics)])
+        options.print_json([*map(diagnostic_json, diagnostics)])
     elif diagnostics:
         show_diagnostics(diagnostics, {file: text})
     else:
@@ -345,9 +330,9 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@workflow_option
-@output_option(overwrites=False)
-@located
+@options.workflow_option
+@options.output_option(overwrites=False)
+@options.located
 def convert(project: Project, *, file: str, workflow: str) -> None:
     """Write FILE in the native format.
 
@@ -378,9 +363,9 @@ def _print_document(text: str) -> None:
 @click.option("--text", is_flag=True, help="A tree of text. [default]")
 @click.option("--mermaid", is_flag=True, help="A Mermaid flowchart.")
 @click.option("--svg", is_flag=True, help="An SVG picture.")
-@workflow_option
-@output_option(svg="svg", mmd="mermaid")
-@located
+@options.workflow_option
+@options.output_option(svg="svg", mmd="mermaid")
+@options.located
 def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
     """Draw a workflow FILE. Nothing is run.
 
@@ -393,9 +378,7 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
 
     form = next((name for name, is_chosen in forms.items() if is_chosen), "text")
     draw = {"svg": svg.svg, "mermaid": text.mermaid}.get(form, text.text_tree)
-    file = project.locate(file)
-    drawn = draw(project.read(file, workflow).workflow)
-    _print_document(drawn)
+    _print_document(draw(project.read(project.locate(file), workflow).workflow))
 
 
 @click.command()
@@ -403,7 +386,7 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
 @click.option(
     "--experiment", "kind", flag_value="experiment", help="The schema of experiment files."
 )
-@output_option(json="")
+@options.output_option(json="")
 def schema(*, kind: str | None) -> None:
     """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.
 
@@ -416,4 +399,4 @@ def schema(*, kind: str | None) -> None:
     known = schemas()
     if (kind or "workflow") not in known:
         raise UsageError(f"this installation of whorl has no {kind}", code="W025")
-    print_json(known[kind or "workflow"])
+    options.print_json(known[kind or "workflow"])

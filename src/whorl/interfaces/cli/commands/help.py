@@ -65,8 +65,7 @@ def help_command(ctx: click.Context, *, words: tuple[str, ...]) -> None:
 
 def _all_lines(root: LazyGroup, ctx: click.Context) -> Iterator[str]:
     """A line for each command, the options of all commands, and the exit codes."""
-    yield "Usage: whorl COMMAND [ARGS]..."
-    yield ""
+    yield from ("Usage: whorl COMMAND [ARGS]...", "")
     yield from (f"  {path:<24}{words}" for path, words in commands_in(root, ctx))
     options = dict(filter(None, (each.get_help_record(ctx) for each in root.get_params(ctx))))
     for title, rows in (("Options of all commands", options), ("Exit codes", EXITS)):

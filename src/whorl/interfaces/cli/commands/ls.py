@@ -112,12 +112,9 @@ def _show(rows: list[RunRow], cells: list[Cells]) -> None:
         cells = [row | {"COST": row["COST"].partition(" / ")[0]} for row in cells]
     has_budget = any(" / " in row["COST"] for row in cells)
     head = ["COST / BUDGET" if has_budget and name == "COST" else name for name in used]
-    lines = formatting.table(
-        [head, *([row[name] for name in used] for row in cells)],
-        right={used.index("AGE")},
-        width=width,
-        shrink=[used.index(name) for name in _SHRINKING if name in used],
-    )
+    table = [head, *([row[name] for name in used] for row in cells)]
+    shrink = [used.index(name) for name in _SHRINKING if name in used]
+    lines = formatting.table(table, right={used.index("AGE")}, width=width, shrink=shrink)
     echo(paint(lines[0], dim=True))
     for text, row in zip(lines[1:], rows, strict=True):
         words, color = badge(row.status, row.mark)

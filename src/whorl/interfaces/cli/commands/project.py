@@ -18,19 +18,9 @@ import click
 
 from whorl import __version__
 from whorl.errors import StoreError, UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.commands import (
-    change_store,
-    delete_runs,
-    deleting,
-    duration,
-    print_list,
-    with_json,
-    yes_option,
-)
+from whorl.interfaces.cli import commands, options
 from whorl.interfaces.cli.group import CommandGroup
-from whorl.interfaces.cli.options import NO_RUNS, json_option, located, pasted, print_json
 from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say
-from whorl.interfaces.cli.trust import judged_lines
 from whorl.interfaces.formatting import age, bytes_words, line, table
 from whorl.providers.redaction import redact
 from whorl.providers.tools.tool_cache import FILE_NAME, KnownTools
@@ -59,7 +49,7 @@ _COLORS = {"+": "green", "-": "red"}
 @click.argument("path", metavar="[PATH]", required=False)
 @click.option("--remove", "removes", is_flag=True, help="Stop trusting PATH.")
 @click.option("--yes", "-y", is_flag=True, help="Trust it without asking.")
-@json_option
+@options.json_option
 def trust(*, path: str | None, removes: bool, yes: bool, as_json: bool) -> int:
     """Show what the whorl.toml of a folder permits, and trust it as it is.
 
@@ -74,7 +64,7 @@ def trust(*, path: str | None, removes: bool, yes: bool, as_json: bool) -> int:
         file = _config(path or str(find_project(os.environ).root))
         is_removed = forget(os.environ, file)
         if as_json:
-            print_json({"path": str(file), "removed": is_removed})
+            options.print_json({"path": str(file), "removed": is_removed})
         else:
             say(safe(f"{file} is no longer trusted" if is_removed else f"{file} was not trusted"))
         return 0
@@ -87,7 +77,7 @@ def trust(*, path: str | None, removes: bool, yes: bool, as_json: bool) -> int:
         raise UsageError(words, help="a folder without one needs no trust")
     reads = Catalogue(project).reads()
     if not as_json:
-        print_lines(judged_lines(judged))
+        print_lines(options.judged_lines(judged))
         print_lines([f"its workflows read {safe(', '.join(reads))}"] if reads else ())
     is_trusted = _settle(judged, yes=yes, as_json=as_json)
     if as_json:
@@ -97,7 +87,7 @@ def trust(*, path: str | None, removes: bool, yes: bool, as_json: bool) -> int:
         document = {name: [{"kind": right.kind, "text": right.text} for right in each]
                     for name, each in rights.items()}  # fmt: skip
         facts = {"path": str(judged.path), "sha256": judged.digest, "standing": judged.standing}
-        print_json({**facts, **document, "reads": reads, "trusted": is_trusted})
+        options.print_json({**facts, **document, "reads": reads, "trusted": is_trusted})
     return 0 if is_trusted or as_json else 1
 
 
@@ -142,7 +132,7 @@ def tools() -> None:
 
 
 @tools.command(name="ls")
-@with_json
+@commands.with_json
 def tools_ls(project: Project, *, as_json: bool) -> None:
     """List the tools whose descriptions models were given, and changes to accept."""
     known = _known_tools(project)
@@ -150,16 +140,16 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
     changed = [{"name": change.name, "difference": change.difference} for change in changes]
     waiting = {change.name for change in changes}
     rows = [[safe(f"{name}{'  (to accept)' if name in waiting else ''}")] for name in names]
-    empty = "no run has used an MCP tool yet"
-    print_list({"tools": names, "changed": changed}, (), rows, as_json=as_json, empty=empty)
+    document, empty = {"tools": names, "changed": changed}, "no run has used an MCP tool yet"
+    commands.print_list(document, (), rows, as_json=as_json, empty=empty)
     if changes and not as_json:
         say(f"next: whorl project tools accept {safe(changes[0].name)}")
 
 
 @tools.command(name="accept")
 @click.argument("names", metavar="[SERVER/TOOL]...", nargs=-1)
-@yes_option
-@located
+@commands.yes_option
+@options.located
 def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
     """Show which tools are new or describe themselves differently than before, and accept that.
 
@@ -196,8 +186,8 @@ def _known_tools(project: Project) -> KnownTools:
 
 
 @click.command()
-@json_option
-@partial(located, is_checked=False, drives=True)
+@options.json_option
+@partial(options.located, is_checked=False, drives=True)
 def doctor(project: Project, *, as_json: bool) -> int:
     """Check the installation, the store, and all that the configuration names.
 
@@ -211,7 +201,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
     secrets = project.secrets()
     found = [each._replace(words=redact(each.words, secrets)) for each in _findings(project)]
     if as_json:
-        print_json([finding._asdict() for finding in found])
+        options.print_json([finding._asdict() for finding in found])
     else:
         wrong = [each for each in found if not each.ok]
         checks = plural(len(found), "check")
@@ -220,7 +210,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
         for text in table(rows):
             echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
         if wrong and wrong[0].repair:
-            say(f"next: {pasted(*wrong[0].repair.split())}")
+            say(f"next: {options.pasted(*wrong[0].repair.split())}")
     return 0 if all(finding.ok for finding in found) else 1
 
 
@@ -242,8 +232,8 @@ def _findings(project: Project) -> Iterator[Finding]:
         return
     allowed = settings.allow.commands
     programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
-    commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
-    yield Finding("commands", True, commands)
+    words = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
+    yield Finding("commands", True, words)
     if settings.runtime.kind == "temporal":
         from whorl.runtimes.runtime import cluster
 
@@ -301,24 +291,22 @@ def memory() -> None:
 
 
 @memory.command(name="ls")
-@with_json
+@commands.with_json
 def memory_ls(project: Project, *, as_json: bool) -> None:
     """List the keys under which something is remembered."""
     has_runs, now = project.has_runs(), time.time()
     memories = _remembered(project) if has_runs else []
-    rows = [
-        (line(row.key, 60), str(row.records), bytes_words(row.bytes), age(now - row.updated_at))
-        for row, _ in memories
-    ]
+    rows = [(line(r.key, 60), str(r.records), bytes_words(r.bytes), age(now - r.updated_at))
+            for r, _ in memories]  # fmt: skip
     documents = [asdict(row) | {"newest": newest} for row, newest in memories]
     empty, head = "no loop has saved records", ("KEY", "RECORDS", "SIZE", "AGE")
-    empty = empty if has_runs else NO_RUNS
-    print_list(documents, head, rows, as_json=as_json, empty=empty, right={1, 2, 3})
+    empty = empty if has_runs else options.NO_RUNS
+    commands.print_list(documents, head, rows, as_json=as_json, empty=empty, right={1, 2, 3})
 
 
 @memory.command(name="rm")
 @click.argument("key", metavar="KEY")
-@with_json
+@commands.with_json
 def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
     """Delete everything that is remembered under KEY."""
     if project.is_on_cluster:
@@ -326,12 +314,12 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
 
         number = cluster().forget(project.settings().runtime.temporal, key)
     else:
-        number = change_store(project, lambda store: store.forget(key))
+        number = commands.change_store(project, lambda store: store.forget(key))
     if not number:
         words = f"there are no records under {key!r}"
         raise UsageError(words, help="`whorl project memory ls` lists the keys")
     if as_json:
-        print_json({"key": key, "records": number})
+        options.print_json({"key": key, "records": number})
     else:
         echo(f"deleted {plural(number, 'record')} of {key!r}")
 
@@ -347,14 +335,14 @@ def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
 
 
 @click.command()
-@click.option("--older-than", type=duration, metavar="TIME", help="How long ago a run must have "
-              "ended, such as 12h or 2w. [default: older_than of [retention] in whorl.toml, or 30d]"
-              )  # fmt: skip
+@click.option("--older-than", type=commands.duration, metavar="TIME",
+              help="How long ago a run must have ended, such as 12h or 2w. "
+              "[default: older_than of [retention] in whorl.toml, or 30d]")  # fmt: skip
 @click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
               help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
 @click.option("--experiments", is_flag=True, help="Include runs of experiments.")
-@deleting
-@with_json
+@commands.deleting
+@commands.with_json
 def prune(
     project: Project,
     *,
@@ -372,14 +360,14 @@ def prune(
     """
     if older_than is None:
         configured_s = project.settings().retention.older_than_s
-        older_than = duration("30d") if configured_s is None else configured_s
+        older_than = commands.duration("30d") if configured_s is None else configured_s
     kept = () if experiments else (EXPERIMENT,)
     chosen = statuses or FINISHED
 
     async def delete(store: SqliteStore, *, dry_run: bool) -> Pruned:
         return await store.prune(older_than, chosen, dry_run=dry_run, without_key=kept)
 
-    delete_runs(project, delete, **how)
+    commands.delete_runs(project, delete, **how)
 
 
 _file_argument = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
@@ -388,7 +376,7 @@ _file_argument = click.argument("file", metavar="FILE", type=click.Path(path_typ
 @click.command()
 @_file_argument
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
-@with_json
+@commands.with_json
 def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     """Copy the store to FILE while it is in use, and check the copy.
 
@@ -405,7 +393,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
 @click.command()
 @_file_argument
 @click.option("--force", is_flag=True, help="Move the existing store aside.")
-@with_json
+@commands.with_json
 def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     """Check the backup FILE, and put it in the place of the store.
 
@@ -428,7 +416,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
 
 
 @click.command()
-@with_json
+@commands.with_json
 def adopt(project: Project, *, as_json: bool) -> None:
     """Copy the runs of a store that you have not made into one of your own.
 
@@ -458,7 +446,7 @@ _HISTORY = (
 def _tell(copied: Copied, what: str, part: str = _HISTORY, *, as_json: bool) -> None:
     """Reports what was copied, what was paused, and what a copy of only a `part` means."""
     if as_json:
-        print_json(asdict(copied))
+        options.print_json(asdict(copied))
         return
     entries = plural(copied.entries, "entry", "entries")
     content = f"{plural(copied.runs, 'run')}, {entries}, {bytes_words(copied.bytes)}"

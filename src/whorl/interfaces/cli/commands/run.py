@@ -16,11 +16,9 @@ from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import located, note_start, pasted, print_json, with_help
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, mock_file, print_outputs
 from whorl.interfaces.cli.terminal import echo, room, say
-from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES, effects_words, forecast_words
@@ -79,7 +77,7 @@ class _RunCommand(click.Command):
 @click.option("--mocks", metavar="[=TEST]",
               help="Take answers from TEST, or the first test, of FILE.")  # fmt: skip
 @show_options
-@partial(located, drives=True)
+@partial(options.located, drives=True)
 def run_command(
     project: Project,
     *,
@@ -144,12 +142,12 @@ def run_command(
         say(f"{plural(starts.skipped, 'run')} not started: {safe(starts.reason)}")
     if not starts.each:
         if show.as_json:
-            print_json({"runs": [], "reason": starts.reason})
+            options.print_json({"runs": [], "reason": starts.reason})
         return 0
     if dry_run:
         return max(_rehearse(project, read, each, show) for each in starts.each)
     if not show.is_silent and mocked is None:
-        ask_for_trust(project)
+        options.ask_for_trust(project)
     return asyncio.run(_run(project, reading, starts, show, mocked, detach=detach))
 
 
@@ -168,10 +166,7 @@ def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
 async def _run(
     project: Project, reading: Reading, starts: Starts, show: Show, mocked: Any, *, detach: bool
 ) -> int:
-    """Starts the runs, one or one for each item of a list, and drives one after the other.
-
-    Returns the worst of their exit codes.
-    """
+    """Starts all runs, then drives one after the other; returns the worst of their exit codes."""
     workflow = reading.workflow if mocked is None else mocked.workflow
     providers = Providers(project.settings()) if mocked is None else mocked.providers
     start, about = starts.each[0], []
@@ -185,14 +180,12 @@ async def _run(
             about = [*_forecast(reading, providers, start), note]
     origin = "detached" if detach else "terminal"
     async with run_session(project, show, providers=providers, origin=origin) as session:
-        session.loaded = [
-            {"code": one.code, "message": one.message, "path": one.node or ""}
-            for one in reading.warnings
-        ]
+        session.loaded = [{"code": each.code, "message": each.message, "path": each.node or ""}
+                          for each in reading.warnings]  # fmt: skip
         each_start = [replace(s, refused=start.refused, at_once=start.at_once) for s in starts.each]
         made = [(each, *await session.runtime.start(workflow, each)) for each in each_start]
         for each, run, _ in made:
-            await note_start(session.store, run, each.file)
+            await options.note_start(session.store, run, each.file)
         if mocked is not None:
             session.decide = mocked.providers.decide
         results: list[object] = []
@@ -206,7 +199,7 @@ async def _run(
                     _say_first(run, workflow.name, about)
                 code = max(code, await _drive(session, each, run, is_new, detach=detach))
     if starts.is_split and show.as_json:
-        print_json({"runs": results})
+        options.print_json({"runs": results})
     return code
 
 
@@ -243,7 +236,7 @@ async def _drive(
         session.report({"run": run, "status": "running", "log": log})
     else:
         echo(run)
-        say("it runs in the background", f"next: {pasted('watch', run)}")
+        say("it runs in the background", f"next: {options.pasted('watch', run)}")
     return 0
 
 
@@ -278,10 +271,10 @@ def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) ->
     kinds: Any = Providers(project.settings())
     watcher = NullWatcher() if show.as_json else shown
     tried = rehearse(workflow, start, watcher, lambda asked: kinds.kind(asked.kind).work(asked))
-    result: dict[str, Any] = with_help(tried, is_kept=False)
+    result: dict[str, Any] = options.with_help(tried, is_kept=False)
     status, error = str(result["status"]), result["error"]
     if show.as_json:
-        print_json(result)
+        options.print_json(result)
     elif not show.events:
         if status == "succeeded":
             print_outputs(result["outputs"])
@@ -307,7 +300,7 @@ async def watch(session: RunSession, run: RunId) -> int:
 
 @click.command(hidden=True)
 @options.run_argument
-@partial(located, drives=True)
+@partial(options.located, drives=True)
 def drive(project: Project, *, run: str) -> int:
     """Drive a RUN that was just made, in the background."""
 

@@ -13,25 +13,8 @@ import click
 
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces import formatting
-from whorl.interfaces.cli import options, summary
-from whorl.interfaces.cli.commands import (
-    delete_runs,
-    deleting,
-    open_if_any,
-    since_option,
-    with_json,
-)
+from whorl.interfaces.cli import commands, options, summary
 from whorl.interfaces.cli.next_command import changed_words
-from whorl.interfaces.cli.options import (
-    NO_RUNS,
-    carrying,
-    located,
-    more_options,
-    output_option,
-    pasted,
-    print_json,
-    with_help,
-)
 from whorl.interfaces.cli.session import Show, meant_run, on_run, run_session, show_options
 from whorl.interfaces.cli.terminal import badge, echo, print_lines, say
 from whorl.interfaces.status_words import ENDED, EXIT_CODES, more_words
@@ -63,9 +46,9 @@ _loop_option = click.option(
 @click.argument("run", metavar="[RUN]", default="")
 @click.option("--all", "is_all", is_flag=True,
               help="Every run of this project that was interrupted; a line for each.")  # fmt: skip
-@more_options
+@options.more_options
 @show_options
-@partial(located, drives=True)
+@partial(options.located, drives=True)
 def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) -> int:
     """Resume a RUN that was interrupted or paused; retry what failed in a failed one.
 
@@ -98,16 +81,16 @@ async def _resume_all(session: RunSession, show: Show) -> int:
     with session.leaving_on_signals():
         documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
     if show.as_json:
-        print_json(documents)
+        options.print_json(documents)
     for row, document in () if show.as_json else zip(rows[::-1], documents, strict=True):
         reason = f"  {document['reason']}" if document["reason"] else ""
         words = f"{badge(str(document['status']))[0]}  {formatting.line(row.name, 40)}"
         echo(f"{words}  {row.id}{reason}")
         if document["changed_file"]:
-            echo(f"  {carrying(safe(changed_words(session.store, row.id)))}")
+            echo(f"  {options.carrying(safe(changed_words(session.store, row.id)))}")
     if others := len(found) - len(rows):
         words = f"{plural(others, 'run')} of other projects or configurations not resumed"
-        say(carrying(f"{words}: see `whorl ls --status interrupted`"))
+        say(options.carrying(f"{words}: see `whorl ls --status interrupted`"))
     elif not rows:
         say("no run is interrupted")
     is_short = show.strict and any(session.store.run(row.id).mark for row in rows)
@@ -161,14 +144,9 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
 
 
 @click.command(name="continue")
-@click.option(
-    "--iterations",
-    "-n",
-    type=click.IntRange(1),
-    metavar="N",
-    help="The number of iterations to add.",
-)
-@more_options
+@click.option("--iterations", "-n", type=click.IntRange(1), metavar="N",
+              help="The number of iterations to add.")  # fmt: skip
+@options.more_options
 @_loop_option
 @on_run
 async def continue_command(
@@ -262,14 +240,14 @@ async def fork(
     new, _ = await steering.new_fork(session.runtime, session.providers, run, fork)
     say(f"run {new}: forked from {run} at {safe(at)}")
     if not file and (notice := changed_words(session.store, run)):
-        say(carrying(safe(notice)))
+        say(options.carrying(safe(notice)))
     session.asked = "fork"
     return await session.drive(new)
 
 
 @click.command()
 @options.run_argument
-@with_json
+@commands.with_json
 def pause(project: Project, *, run: str, as_json: bool) -> None:
     """Pause a RUN: open calls finish, and nothing new begins until `whorl resume`.
 
@@ -283,7 +261,7 @@ def pause(project: Project, *, run: str, as_json: bool) -> None:
 @click.command()
 @options.run_argument
 @click.option("--reason", "-m", default="", metavar="TEXT", help="Why; it is kept with the run.")
-@with_json
+@commands.with_json
 def cancel(project: Project, *, run: str, reason: str, as_json: bool) -> None:
     """End a RUN for good. What it has made so far stays in the store.
 
@@ -306,10 +284,10 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
             if status != wanted:
                 words = f"run {run} will be {wanted} when the step that is running has ended"
         if as_json:
-            print_json(with_help(full_result(session.store, run)))
+            options.print_json(options.with_help(full_result(session.store, run)))
         else:
             echo(words)
-            say(*([f"next: {pasted('resume', run)}"] if wanted == "paused" else []))
+            say(*([f"next: {options.pasted('resume', run)}"] if wanted == "paused" else []))
 
 
 @click.command()
@@ -323,9 +301,8 @@ async def stop(session: RunSession, run: RunId, *, at: str) -> int:
       whorl runs stop last --at 'all[2]/polish'
     """
     event = steering.stopped(session.store, run, at)
-    return await session.steer(
-        run, event, f"{safe(str(event.body['at']))} stops after the running iteration"
-    )
+    loop = safe(str(event.body["at"]))
+    return await session.steer(run, event, f"{loop} stops after the running iteration")
 
 
 _feedback_option = click.option(
@@ -361,10 +338,10 @@ async def approve(
     """
     if value is not None and sets:
         raise UsageError("give --set for results of a loop, or --value for what an approval shows")
-    option, written = ("--set", sets) if value is None else ("--value", (f"value={value}",))
-    if value is not None and value.startswith(":="):
-        written = (f"value{value}",)
-    given = options.read_values(written, option, options.read_stdin)
+    if value is not None:
+        sets = (f"value{'' if value.startswith(':=') else '='}{value}",)
+    option = "--set" if value is None else "--value"
+    given = options.read_values(sets, option, options.read_stdin)
     edits = steering.Edits(given if value is None else given["value"]) if given else None
     event = steering.decided(session.store, run, at, approved=True, feedback=feedback, edits=edits)
     return await session.steer(run, event, f"{_place(event)} approved")
@@ -392,20 +369,13 @@ def _place(event: Event) -> str:
 @click.argument("run", metavar="[RUN[/ADDRESS]]", default="")
 @click.option("--by", type=click.Choice(places.WAYS), default="model",
               help="Group the costs by this. [default: model]")  # fmt: skip
-@since_option
+@commands.since_option
 @click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
-@click.option("--all", "with_tries", is_flag=True, help="Include the cost of tries.")
-@with_json
-@output_option(json="as_json")
+@click.option("--all", "tries", is_flag=True, help="Include the cost of tries.")
+@commands.with_json
+@options.output_option(json="as_json")
 def cost(
-    project: Project,
-    *,
-    run: str,
-    by: Any,
-    since: float | None,
-    at: str,
-    with_tries: bool,
-    as_json: bool,
+    project: Project, *, run: str, by: Any, since: float | None, at: str, tries: bool, as_json: bool
 ) -> None:
     """Show what a RUN, or all runs, cost.
 
@@ -424,18 +394,16 @@ def cost(
     if at and not name:
         raise UsageError("--at is a place in one run", help="say which, such as `last`")
     found, begin = places.Costs(by), since or 0.0
-    with open_if_any(project, is_needed=bool(name)) as store:
+    with commands.open_if_any(project, is_needed=bool(name)) as store:
         if store is not None:
             chosen = find_run(store, name) if name else None
-            found = places.costs_of(
-                store, by, run=chosen, at=at, since=begin, with_tries=with_tries
-            )
+            found = places.costs_of(store, by, run=chosen, at=at, since=begin, with_tries=tries)
             oldest = store.list_runs(RunFilter(is_reversed=True), 1)
             begin = begin or (oldest[0].created_at if oldest and not name else 0.0)
     if as_json:
-        print_json(found.document())
+        options.print_json(found.document())
     elif store is None:
-        say(NO_RUNS)
+        say(options.NO_RUNS)
     else:
         total = summary.cost_words(asdict(found.total) | {"cost_usd": found.total.known_usd})
         date = f" since {formatting.clock(begin, '%d %B').removeprefix('0')}" if begin else ""
@@ -469,8 +437,8 @@ def _cost_cells(usage: places.Line) -> tuple[str, ...]:
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@deleting
-@with_json
+@commands.deleting
+@commands.with_json
 def rm(project: Project, *, runs: tuple[str, ...], **how: bool) -> None:
     """Delete RUNs, however old: each has ended, or its journal is damaged.
 
@@ -488,4 +456,4 @@ def rm(project: Project, *, runs: tuple[str, ...], **how: bool) -> None:
         sizes = (sum(each.entries for each in done), sum(each.bytes for each in done))
         return Pruned(tuple(run for each in done for run in each.runs), *sizes, dry_run)
 
-    delete_runs(project, delete, names=True, **how)
+    commands.delete_runs(project, delete, names=True, **how)

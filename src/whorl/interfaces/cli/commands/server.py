@@ -15,18 +15,10 @@ from urllib.parse import quote
 import click
 
 from whorl.errors import InvalidWorkflow, SeveralWorkflows, UsageError, safe
-from whorl.interfaces.cli.commands import (
-    change_store,
-    duration,
-    open_if_any,
-    print_list,
-    since_option,
-    with_json,
-)
+from whorl.interfaces.cli import commands
 from whorl.interfaces.cli.group import CommandGroup
-from whorl.interfaces.cli.options import located, print_json, workflow_option
+from whorl.interfaces.cli.options import ask_for_trust, located, print_json, workflow_option
 from whorl.interfaces.cli.terminal import echo, say
-from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.formatting import clock, line
 from whorl.runtimes.service.tables import ROLES, Audit, Role, Tokens
 from whorl.services.runs import find_run
@@ -242,7 +234,7 @@ def served_workflows(
 
 
 _expires_option = click.option(
-    "--expires", type=duration, metavar="TIME", help="How long it is valid, such as 30d."
+    "--expires", type=commands.duration, metavar="TIME", help="How long it is valid, such as 30d."
 )
 
 
@@ -266,7 +258,7 @@ def token() -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="The role of the token.")
 @_expires_option
-@with_json
+@commands.with_json
 def token_add(
     project: Project, *, name: str, role: Role, expires: float | None, as_json: bool
 ) -> None:
@@ -280,10 +272,10 @@ def token_add(
 
 @token.command(name="rotate")
 @click.argument("name")
-@click.option("--grace", type=duration, default="0s", metavar="TIME", show_default=True,
+@click.option("--grace", type=commands.duration, default="0s", metavar="TIME", show_default=True,
               help="How long the old one stays valid, such as 1h.")  # fmt: skip
 @_expires_option
-@with_json
+@commands.with_json
 def token_rotate(
     project: Project, *, name: str, grace: float, expires: float | None, as_json: bool
 ) -> None:
@@ -304,15 +296,15 @@ def token_rm(project: Project, *, name: str) -> None:
     \b
       whorl server token rm ci
     """
-    change_store(project, lambda store: Tokens(store).remove(name), create=True)
+    commands.change_store(project, lambda store: Tokens(store).remove(name), create=True)
     say(f"the token {name} was removed")
 
 
 @token.command(name="ls")
-@with_json
+@commands.with_json
 def token_ls(project: Project, *, as_json: bool) -> None:
     """List the tokens, without the tokens themselves."""
-    with open_if_any(project) as store:
+    with commands.open_if_any(project) as store:
         tokens = [] if store is None else Tokens(store).all()
     names = ("name", "role", "created_at", "expires_at")
     documents = [{name: getattr(each, name) for name in names} for each in tokens]
@@ -323,13 +315,13 @@ def token_ls(project: Project, *, as_json: bool) -> None:
         rows.append((each.name, each.role, clock(each.created_at), expires))
     head = ("NAME", "ROLE", "MADE", "EXPIRES")
     empty = "no tokens yet; make one with `whorl server token add NAME --role read`"
-    print_list(documents, head, rows, as_json=as_json, empty=empty)
+    commands.print_list(documents, head, rows, as_json=as_json, empty=empty)
 
 
 def _make(
     project: Project, name: str, make: Callable[[Tokens], Awaitable[str]], *, as_json: bool
 ) -> None:
-    made = change_store(project, lambda store: make(Tokens(store)), create=True)
+    made = commands.change_store(project, lambda store: make(Tokens(store)), create=True)
     if as_json:
         print_json({"name": name, "token": made})
     else:
@@ -338,12 +330,12 @@ def _make(
 
 
 @click.command()
-@since_option
+@commands.since_option
 @click.option("--who", default="", metavar="NAME", help="Only entries of this token or person.")
 @click.option("--run", default="", metavar="RUN", help="Only entries about this run.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000),
               help="The number of rows, newest first.")  # fmt: skip
-@with_json
+@commands.with_json
 def audit(project: Project, *, since: float | None, run: str, as_json: bool, **which: Any) -> None:
     """Show who did what: over HTTP by the token's name, here by `command line USER`.
 
@@ -352,14 +344,12 @@ def audit(project: Project, *, since: float | None, run: str, as_json: bool, **w
       whorl server audit --who ci --json
     """
     deeds: list[AuditEntry] = []
-    with open_if_any(project, is_needed=bool(run)) as store:
+    with commands.open_if_any(project, is_needed=bool(run)) as store:
         if store is not None:
             about = find_run(store, run) if run else ""
             deeds = Audit(store).read(since=since or 0.0, run=about, **which)
-    rows = [
-        (clock(d.at), d.who, d.action, d.run or "-", line(d.file, 60) or "-", d.outcome)
-        for d in reversed(deeds)
-    ]
+    rows = [(clock(d.at), d.who, d.action, d.run or "-", line(d.file, 60) or "-", d.outcome)
+            for d in reversed(deeds)]  # fmt: skip
     head = ("TIME", "WHO", "ACTION", "RUN", "ABOUT", "OUTCOME")
     documents = [asdict(deed) for deed in deeds]
-    print_list(documents, head, rows, as_json=as_json, empty="there are no such entries")
+    commands.print_list(documents, head, rows, as_json=as_json, empty="there are no such entries")

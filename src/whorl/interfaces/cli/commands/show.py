@@ -82,8 +82,7 @@ class _Status:
 
         A brief status has a line about each loop; others have the tables of loops instead.
         """
-        own = self._dialect_lines()
-        yield from own
+        yield from (own := self._dialect_lines())
         yield summary.run_line(self.row, self.result)
         for key, words in self._rows():
             yield f"{f'{key}:' if key else '':<11} {words}".rstrip()
@@ -121,8 +120,7 @@ class _Status:
             yield "file", line(row.file.removeprefix(f"{os.getcwd()}/"), 120)
         yield "started", formatting.clock(row.created_at)
         steps = self.progress.steps.values()
-        running = [step for step in steps if step.state in ("running", "retrying")]
-        if running:
+        if running := [step for step in steps if step.state in ("running", "retrying")]:
             yield "step", ", ".join(safe(step.address) for step in running[:5])
         if usage := summary.usage_words(result["usage"]):
             budget = row.budget_usd
