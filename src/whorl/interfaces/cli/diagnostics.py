@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 WIDTH_MAX = 100
-_NO_SECRETS: Mapping[tuple[str, int], int] = {}
 _LINE_END = regex(r"\r\n|\n|\r")
 _COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "bold": "\x1b[1m"}
 
@@ -21,7 +20,7 @@ def render(
     text: str | None,
     *,
     color: bool = False,
-    secrets: Mapping[tuple[str, int], int] = _NO_SECRETS,
+    secrets: Mapping[tuple[str, int], int] | None = None,
 ) -> str:
     """Show a diagnostic with its line of `text`, the whole text of its file.
 
@@ -42,7 +41,7 @@ def render(
         if span.line <= len(lines):
             room = WIDTH_MAX - len(number) - 3
             line = lines[span.line - 1]
-            if secret := secrets.get((span.file, span.line)):
+            if secret := (secrets or {}).get((span.file, span.line)):
                 line = f"{line[: secret - 1]}***"
             source, indent, carets = _window(line, span, room)
             blank = f"{margin} {paint('|', 'frame')}"
@@ -57,10 +56,7 @@ def render(
 def render_all(
     diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], *, color: bool = False
 ) -> str:
-    """Show all diagnostics by position, and how many there are, such as `2 errors, 1 warning`.
-
-    `texts` is by file.
-    """
+    """Show all diagnostics by position, and how many there are; `texts` is by file."""
 
     def position(diagnostic: Diagnostic) -> tuple[bool, str, int, int]:
         span = diagnostic.span
@@ -68,10 +64,8 @@ def render_all(
 
     ordered = sorted(dict.fromkeys(diagnostics), key=position)
     secrets = _secret_columns(ordered)
-    blocks = [
-        render(d, texts.get(d.span.file) if d.span else None, color=color, secrets=secrets)
-        for d in ordered
-    ]
+    shown = ((d, texts.get(d.span.file) if d.span else None) for d in ordered)
+    blocks = [render(d, text, color=color, secrets=secrets) for d, text in shown]
     severities = [diagnostic.severity for diagnostic in ordered]
     counts = [(severities.count(severity), severity) for severity in ("error", "warning")]
     words = [plural(n, severity) for n, severity in counts if n]

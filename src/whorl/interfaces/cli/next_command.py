@@ -30,10 +30,7 @@ _LOOKS = frozenset({"show", "why", "diff"})
 
 
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any], asked: str = "") -> str:
-    """Returns the command that a user most probably runs next, in the folder of the run's project.
-
-    Returns "" if that is the command that was `asked`.
-    """
+    """Returns the command that a user most probably runs next, or "" if that one was `asked`."""
     verb, *words = _next(store, run, result, asked)
     if verb == asked:
         return ""
@@ -105,10 +102,7 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> li
 
 
 def changed_words(store: SqliteStore, run: RunId) -> str:
-    """Returns that a run uses an older version of its file, and how to use the current one.
-
-    Returns "" if its files have not changed.
-    """
+    """Returns "", or that a run keeps the old version of a file, and what uses the present one."""
     file = changed_file(store, run)
     words = "has changed since this run began; the run keeps the old version; to use the new one: "
     way = f"`{command(*_start_again(store, run))}`" if file else ""

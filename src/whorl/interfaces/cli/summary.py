@@ -88,10 +88,7 @@ def final_lines(
     asked: str,
     shown: Set[str] = frozenset(),
 ) -> Iterator[str]:
-    """Yields exit reason, returned iteration, cost, run, next command.
-
-    Leaves out the questions at the addresses in `shown`.
-    """
+    """Yields how a run ended, what it asks (without the addresses in `shown`), and what is next."""
     row = store.run(run)
     words, color = badge(result["status"], row.mark)
     head = paint(words, color, bold=True)

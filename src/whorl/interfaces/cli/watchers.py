@@ -120,7 +120,7 @@ def translator_of(workflow: Workflow, run: str = "") -> Translator:
     from whorl.interfaces.translation import Translator
 
     translator = Translator(run, workflow)
-    if not translator.has_words:
+    if not translator.events:
         words = f"the format {workflow.dialect!r} has no event names of its own"
         raise UsageError(words, help="write --events, which prints the events of the journal")
     return translator
