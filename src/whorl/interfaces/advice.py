@@ -125,17 +125,14 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
 
 def flags(more: Mapping[str, float | None]) -> list[str]:
     """Returns the flags that raise budgets by sensible amounts, at least by what is missing."""
-    amounts = ((name, more.get(name) or 0.0) for name in _FLAGS)
-    return [part for name, much in amounts if much
-            for part in (_FLAGS[name], f"+{_amount(name, much)}")]  # fmt: skip
-
-
-def _amount(name: str, much: float) -> str:
-    if name != "cost_usd":
-        return str(ceil(much))
-    digits = 1 - floor(log10(much))
-    step = 10.0**-digits
-    return f"{ceil(much / step - 1e-9) * step:.{max(digits, 1)}f}".rstrip("0").rstrip(".")
+    words: list[str] = []
+    for name, flag in _FLAGS.items():
+        if much := more.get(name) or 0.0:
+            digits = 1 - floor(log10(much))
+            dollars = f"{ceil(much * 10.0**digits - 1e-9) / 10.0**digits:.{max(digits, 1)}f}"
+            amount = dollars.rstrip("0").rstrip(".") if name == "cost_usd" else str(ceil(much))
+            words += [flag, f"+{amount}"]
+    return words
 
 
 def advised(message: Mapping[str, Any], run: str = "RUN") -> str:

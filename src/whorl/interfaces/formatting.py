@@ -240,15 +240,11 @@ def table(
         if widest is None or widths[widest] <= _COLUMN_MIN:
             break
         widths[widest] -= 1
-    return [
-        "  ".join(
-            _fitted(cell, widths[at], at_right=at in right) for at, cell in enumerate(row)
-        ).rstrip()
-        for row in cells
-    ]
+    sides = [at in right for at in range(len(widths))]
+    return ["  ".join(map(_fitted, row, widths, sides)).rstrip() for row in cells]
 
 
-def _fitted(cell: str, width: int, *, at_right: bool) -> str:
+def _fitted(cell: str, width: int, at_right: bool) -> str:
     if columns(cell) > width:
         while cell and columns(cell) > width - 1:
             cell = cell[:-1]

@@ -61,12 +61,8 @@ def _tool(
 
 _RUN = {"type": "string", "description": "the run's id, as the call of the workflow gave it"}
 _WAIT = {"type": "number", "description": "how long to wait for it", "default": WAIT_S}
-_RESULT = _tool(
-    "whorl_result",
-    "The result of a run that was still running when its workflow's call answered.",
-    {"run": _RUN, "wait_s": _WAIT},
-    ["run"],
-)
+_LATER = "The result of a run that was still running when its workflow's call answered."
+_RESULT = _tool("whorl_result", _LATER, {"run": _RUN, "wait_s": _WAIT}, ["run"])
 _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
 
 
@@ -77,10 +73,10 @@ class ServedSession(Session):
 
     def served(self, given: dict[str, Any], workflows: Iterable[Workflow]) -> Run:
         """Returns a run of these workflows by its whole id; refuses the ids of all other runs."""
-        wanted, files = str(given.get("run", "")), [(w.name, w.file) for w in workflows]
+        wanted = str(given.get("run", ""))
+        known = [(each.name, str(Path(each.file).resolve())) for each in workflows]
         with suppress(UsageError):
             row = self._opened().store.run(RunId(wanted))
-            known = ((name, str(Path(file).resolve())) for name, file in files)
             if (row.name, row.file) in known and not row.key.startswith(TRY):
                 return self.run(row.id)
         words = f"no run of these workflows has the id {wanted[:80]!r}"

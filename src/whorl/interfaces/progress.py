@@ -182,8 +182,11 @@ class Progress(RunFold[LoopProgress]):
 
     def loop_for(self, event: Event, address: str) -> LoopProgress:
         """Returns the loop of an event; drops what is kept of its earlier iterations."""
-        if event.kind not in ("loop.started", "loop.continued"):
-            self._forget_inside(address)
+        inside = "" if event.kind in ("loop.started", "loop.continued") else f"{address}["
+        places: dict[str, Any]
+        for places in (self.steps, self.loops, self._past_steps, self._past_loops):
+            for key in [key for key in places if inside and key.startswith(inside)]:
+                del places[key]
         loop = self.loops.get(address)
         if loop is None:
             loop = self.loops[address] = LoopProgress(address, most=self.explore.get(address, 0))
@@ -191,13 +194,6 @@ class Progress(RunFold[LoopProgress]):
         if event.kind == "loop.finished" and "[" in address:
             self._let_go(self.loops, self._past_loops, address, LOOPS_MAX)
         return loop
-
-    def _forget_inside(self, address: str) -> None:
-        inside = f"{address}["
-        places: dict[str, Any]
-        for places in (self.steps, self.loops, self._past_steps, self._past_loops):
-            for key in [key for key in places if key.startswith(inside)]:
-                del places[key]
 
     def unseen(self, entries: list[Entry]) -> list[Entry]:
         """Returns the entries after `last_seq`. A new watcher may receive an entry twice."""

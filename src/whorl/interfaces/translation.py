@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.progress import name_of
@@ -56,7 +55,8 @@ class Translator:
         self._run = run
         self._workflow = workflow.name
         words: Any = workflow.words if isinstance(workflow.words, dict) else {}
-        self._events: dict[str, Any] = words.get("events") or {}
+        # The event names of the dialect, if it has its own.
+        self.events: dict[str, Any] = words.get("events") or {}
         self._reasons: dict[str, str] = words.get("exit_reasons") or {}
         self._loop_words: dict[str, dict[str, Json]] = words.get("loops") or {}
         # When each loop checks its condition, by its path.
@@ -69,11 +69,6 @@ class Translator:
         self._limits: dict[str, Json] = {}
         self._paths: dict[str, str] = {}
         self._held: dict[str, dict[str, Json]] = {}
-
-    @property
-    def has_words(self) -> bool:
-        """Returns whether the dialect has event names of its own."""
-        return bool(self._events)
 
     def take(self, entry: Entry) -> list[dict[str, Json]]:
         event = entry.event
@@ -99,7 +94,7 @@ class Translator:
 
     def _must_wait(self, event: Event) -> bool:
         """Returns whether an event needs a check whose result comes only after the iteration."""
-        words = self._events.get("iteration_finished") or {}
+        words = self.events.get("iteration_finished") or {}
         wants = isinstance(words, dict) and "checked" in words.get("fields", {}).values()
         path = self._paths.get(split_iteration(event.address)[0], "")
         return wants and self._checks.get(path) == "between"
@@ -111,12 +106,11 @@ class Translator:
             waiting = [loop for loop in self._held if loop == split_iteration(event.address)[0]]
         met = event.body.get("exit_reason") == "condition_met"
         checked: dict[str, Json] = {"checked": None if event.kind == "run.finished" else met}
-        facts = (self._held.pop(loop) | checked for loop in waiting)
-        events = (self._events_at("iteration_finished", each) for each in facts)
-        return list(chain.from_iterable(events))
+        facts = [self._held.pop(loop) | checked for loop in waiting]
+        return [made for each in facts for made in self._events_at("iteration_finished", each)]
 
     def _events_at(self, moment: str, facts: dict[str, Json]) -> list[dict[str, Json]]:
-        words = self._events.get(moment) or []
+        words = self.events.get(moment) or []
         return [
             {"event": entry["event"]} | _filled(entry.get("fields", {}), facts)
             for entry in (words if isinstance(words, list) else [words])
