@@ -66,22 +66,20 @@ class Copied:
 
 def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool = False) -> Copied:
     """Writes a copy of a store's present state to a new file."""
-    _check_overwritable(file, store.path, force=force)
-    part, name = _part_beside(file), f"the backup {str(file)!r}"
-    try:
-        with _renamed(name, part, _NO_COPY):
-            store.copy_to(str(part))
-            # Where the copy is damaged, the store is.
-            copied = _checked(part, f"the store {store.path!r}", f"nothing was copied; {_DAMAGED}")
-            is_whole = False
-            # Where it cannot be registered, it is a backup all the same.
-            with suppress(StoreError):
-                if not store.is_strange:
-                    registry.add(_digest(part), is_backup=True)
-                    is_whole = True
-            _put(part, file)
-    finally:
-        _remove(part)
+    if file.exists() and file.samefile(store.path):
+        raise UsageError(f"{str(file)!r} is the store itself", help="name another file")
+    if file.exists() and not (force and file.is_file()):
+        raise UsageError(f"{str(file)!r} exists already", help="name another file, or --force")
+    is_whole = False
+    with _part_of(file, f"the backup {str(file)!r}", _NO_COPY) as part:
+        store.copy_to(str(part))
+        # Where the copy is damaged, the store is.
+        copied = _checked(part, f"the store {store.path!r}", f"nothing was copied; {_DAMAGED}")
+        # Where it cannot be registered, it is a backup all the same.
+        with suppress(StoreError):
+            if not store.is_strange:
+                registry.add(_digest(part), is_backup=True)
+                is_whole = True
     return Copied(str(file), *copied, is_whole=is_whole)
 
 
@@ -90,7 +88,13 @@ def restore(file: Path, target: Path, registry: Registry, *, force: bool = False
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"there is no backup {str(file)!r}", code="W902")
     if target.exists():
-        _check_replaceable(file, target, force=force)
+        if file.samefile(target):
+            words = f"{str(file)!r} is the store itself"
+            raise UsageError(words, help="name the file of a backup")
+        if not force:
+            advice = f"--force moves {target.name} aside and puts the backup in its place"
+            raise UsageError(f"there is a store at {str(target)!r} already", help=advice)
+        _refuse_open(target)
     return _replace(file, target, registry, is_whole=registry.knows_backup(_digest(file)))
 
 
@@ -109,31 +113,47 @@ def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copie
 
 
 def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) -> Copied:
-    part, name = _part_beside(target), f"the store {str(target)!r}"
-    try:
-        with _renamed(name, part, _NO_CHANGE):
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            SqliteStore(part, registry=registry).close()
-            with (
-                _renamed(f"the backup {str(file)!r}", file, _NO_USE),
-                closing(SqliteStore(file, create=False, is_strange=True)) as backup,
-            ):
-                kind = "store" if file == target else "backup"
-                _refuse_damaged(backup, f"the {kind} {str(file)!r}", _NO_USE)
-                tables = _ALL if is_whole else _HISTORY
-                backup.copy_rows_to(str(part), tables, is_own=is_whole)
-            stopped = asyncio.run(_stop_all(part, is_whole=is_whole))
-            copied = _checked(part, f"the copy of {str(file)!r}", _NO_USE)
-            aside = _put_aside(target)
-            _put(part, target)
-    finally:
-        _remove(part)
+    with _part_of(target, f"the store {str(target)!r}", _NO_CHANGE) as part:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        SqliteStore(part, registry=registry).close()
+        with (
+            _renamed(f"the backup {str(file)!r}", file, _NO_USE),
+            closing(SqliteStore(file, create=False, is_strange=True)) as backup,
+        ):
+            kind = "store" if file == target else "backup"
+            _refuse_damaged(backup, f"the {kind} {str(file)!r}", _NO_USE)
+            backup.copy_rows_to(str(part), _ALL if is_whole else _HISTORY, is_own=is_whole)
+        stopped = asyncio.run(_stop_all(part, is_whole=is_whole))
+        copied = _checked(part, f"the copy of {str(file)!r}", _NO_USE)
+        aside = _put_aside(target)
     return Copied(str(target), *copied, stopped, aside, is_whole)
 
 
 def _digest(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+@contextmanager
+def _part_of(file: Path, name: str, advice: str) -> Iterator[Path]:
+    """Yields a temporary name, so that no process reads an incomplete copy; then gives it its own.
+
+    An incomplete copy is removed, with the files that SQLite makes beside it.
+    """
+    part = file.with_name(f".{file.name}.{os.getpid()}-{time.time_ns()}.part")
+    try:
+        with _renamed(name, part, advice):
+            yield part
+            os.replace(part, file)
+            folder = os.open(file.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    finally:
+        for ending in ("", "-shm", "-wal"):
+            with suppress(FileNotFoundError):
+                os.unlink(f"{part}{ending}")
 
 
 @contextmanager
@@ -149,22 +169,6 @@ def _renamed(name: str, file: Path, advice: str) -> Iterator[None]:
             raise
         words = str(fault).replace(f"the store {str(file)!r}", name)
         raise StoreError(words, code=fault.code, help=advice) from fault
-
-
-def _check_overwritable(file: Path, store: str, *, force: bool) -> None:
-    if file.exists() and file.samefile(store):
-        raise UsageError(f"{str(file)!r} is the store itself", help="name another file")
-    if file.exists() and not (force and file.is_file()):
-        raise UsageError(f"{str(file)!r} exists already", help="name another file, or --force")
-
-
-def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
-    if file.samefile(target):
-        raise UsageError(f"{str(file)!r} is the store itself", help="name the file of a backup")
-    if not force:
-        advice = f"--force moves {target.name} aside and puts the backup in its place"
-        raise UsageError(f"there is a store at {str(target)!r} already", help=advice)
-    _refuse_open(target)
 
 
 def _refuse_open(target: Path) -> None:
@@ -216,11 +220,6 @@ def _refuse_damaged(store: SqliteStore, name: str, advice: str) -> None:
         raise StoreError(words, code="R906", help=advice)
 
 
-def _part_beside(file: Path) -> Path:
-    """Returns a temporary name for a copy, so that no process reads an incomplete one."""
-    return file.with_name(f".{file.name}.{os.getpid()}-{time.time_ns()}.part")
-
-
 def _put_aside(target: Path) -> str:
     """Renames a store together with its log, which may hold its newest entries.
 
@@ -232,19 +231,3 @@ def _put_aside(target: Path) -> str:
             os.rename(f"{target}{ending}", f"{aside}{ending}")
             kept = f"{aside}{ending}"
     return kept
-
-
-def _remove(part: Path) -> None:
-    """Removes an incomplete copy, with the files that SQLite makes beside it."""
-    for ending in ("", "-shm", "-wal"):
-        with suppress(FileNotFoundError):
-            os.unlink(f"{part}{ending}")
-
-
-def _put(part: Path, file: Path) -> None:
-    os.replace(part, file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
