@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # What a workflow would read, write, run and call, as far as that is known before it runs.
 
 COMMANDS = frozenset({"run", "agent", "javascript"})
-_MAKE_NO_FILES = frozenset({"ask", "judge", "http", "file_read", "file_glob", "memory"})
+MAKE_NO_FILES = frozenset({"ask", "judge", "http", "file_read", "file_glob", "memory"})
 _LENGTH_MAX = 80
 # The host of a text that is an address up to its first computed part.
 _HOST = regex(r"https?://[^/?#{}\s]+(?=[/?#]|$)", re.IGNORECASE)
@@ -97,18 +97,12 @@ def refused_writes(task: Task, settings: Settings) -> str:
     """Returns why a task may not write its file, or "" if it may or a value decides the name."""
     from whorl.providers.files import FileRights
 
-    written = _known(task, "path") if task.kind == "file_write" else ""
     try:
-        if written:
-            FileRights.of(settings).resolve(written, "write")
+        if task.kind == "file_write" and (path := _known(task, "path")):
+            FileRights.of(settings).resolve(path, "write")
     except ProviderError as fault:
         return str(fault)
     return ""
-
-
-def may_make_files(workflow: Workflow) -> bool:
-    """Returns whether a step could create a file that another step reads."""
-    return any(task.kind not in _MAKE_NO_FILES for _, task in tasks_of(workflow))
 
 
 def refused_reads(
@@ -160,9 +154,8 @@ def missing_programs(task: Task, settings: Settings) -> Iterator[str]:
 
     path = settings.environment.get("PATH")
     for program, _ in started(task, settings) if "env" not in dict(task.inputs.entries) else ():
-        is_name = program and not program.startswith(".")
-        is_name = is_name and (os.sep not in program or os.path.isabs(program))
-        if is_name and which(program, path=path) is None:
+        is_relative = program[:1] == "." or (os.sep in program and not os.path.isabs(program))
+        if program and not is_relative and which(program, path=path) is None:
             yield program
 
 
@@ -318,10 +311,17 @@ def forecast(
     workflow = with_all_nodes(workflow, limited) if iterations is not None else workflow
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
     asked = [request for request, _ in asked_in(workflow)]
-    prices = _Prices(providers)
-    worst = worst_case(workflow, prices.of)
+    all_known = True
+
+    def price(of: Workflow, node: Task | Judge) -> Priced:
+        nonlocal all_known
+        found = _priced(of, node, providers)
+        all_known &= found.cost_usd is not None
+        return found
+
+    worst = worst_case(workflow, price)
     cost, bound = (worst.cost_usd, worst.bound_usd) if asked else (None, None)
-    if budget is not None and asked and prices.all_known:
+    if budget is not None and asked and all_known:
         cost = budget if cost is None else min(cost, budget)
         bound = budget if bound is None else min(bound, budget)
     return Forecast(
@@ -329,7 +329,7 @@ def forecast(
         usual=worst.typical,
         cost_usd=cost,
         budget_usd=budget,
-        is_priced=prices.all_known,
+        is_priced=all_known,
         has_tools=any("tools" in task.inputs for task in asked),
         bound_usd=bound,
         # Whom the models of a file that is not trusted would ask is not known without it.
@@ -339,31 +339,23 @@ def forecast(
     )
 
 
-class _Prices:
-    """The expected cost of a step's answer, by the configured prices."""
-
-    def __init__(self, providers: Providers) -> None:
-        self.all_known = True
-        self._providers = providers
-
-    def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
-        asked, _ = _asked_of(workflow, "", node)
-        try:
-            estimate = self._providers.kind(asked.kind).estimate(asked)
-        except (ProviderError, UsageError):
-            self.all_known = False
-            return Priced()
-        self.all_known &= estimate.cost_usd is not None
-        is_fixed = False
-        if isinstance(node, Task):
-            # All that is sent is known before the run, and an agent's cost is limited.
-            usual = [fields for kind, fields in workflow.defaults if kind == node.kind]
-            named = [name for fields in (node.inputs, *usual) for name, _ in fields.entries]
-            grows = node.session or (node.returns is not None and node.repairs) or "tools" in named
-            is_open = any(True for fields in (node.inputs, *usual) for _ in expressions_in(fields))
-            is_fixed = node.kind == "agent" or not (grows or is_open)
-        is_most = estimate.cost_usd == 0 or (estimate.cap is None and is_fixed)
-        return Priced(estimate.cost_usd, is_most)
+def _priced(workflow: Workflow, node: Task | Judge, providers: Providers) -> Priced:
+    """Returns the expected cost of a step's answer, by the configured prices."""
+    asked, _ = _asked_of(workflow, "", node)
+    try:
+        estimate = providers.kind(asked.kind).estimate(asked)
+    except (ProviderError, UsageError):
+        return Priced()
+    is_fixed = False
+    if isinstance(node, Task):
+        # All that is sent is known before the run, and an agent's cost is limited.
+        usual = [fields for kind, fields in workflow.defaults if kind == node.kind]
+        named = [name for fields in (node.inputs, *usual) for name, _ in fields.entries]
+        grows = node.session or (node.returns is not None and node.repairs) or "tools" in named
+        is_open = any(True for fields in (node.inputs, *usual) for _ in expressions_in(fields))
+        is_fixed = node.kind == "agent" or not (grows or is_open)
+    is_most = estimate.cost_usd == 0 or (estimate.cap is None and is_fixed)
+    return Priced(estimate.cost_usd, is_most)
 
 
 def asks_models(workflow: Workflow) -> bool:
@@ -402,9 +394,8 @@ def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Reques
 
 def models_of(workflow: Workflow, settings: Settings) -> list[str]:
     """Returns the models that the steps of a workflow call, as far as known before a run."""
-    decided = (each for each, is_decided in asked_in(workflow) if is_decided)
-    models = _models(settings, (each for each in decided if each.kind in MODELS))
-    return sorted({f"{model.provider.name}/{model.model}" for model in models})
+    asked = (each for each, is_known in asked_in(workflow) if is_known and each.kind in MODELS)
+    return _named(_models(settings, asked))
 
 
 def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
@@ -414,7 +405,10 @@ def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
         with suppress(ProviderError, UsageError):
             if providers.kind(request.kind).estimate(request).cost_usd is None:
                 unpriced.append(request)
-    models = _models(providers.settings, unpriced)
+    return _named(_models(providers.settings, unpriced))
+
+
+def _named(models: Iterable[Candidate]) -> list[str]:
     return sorted({f"{model.provider.name}/{model.model}" for model in models})
 
 

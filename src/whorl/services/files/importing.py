@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 ROWS_MAX = 10_000
 TOTAL_MAX = 50_000_000
 _LENGTH_MAX = 20_000_000
-_ENDINGS = ("", "-wal")
 
 
 def take_over(path: Path, *, archived: bool = False) -> Taken:
@@ -42,7 +41,7 @@ def _read(path: Path) -> tuple[Database, dict[str, list[Row]]]:
     with tempfile.TemporaryDirectory(prefix="whorl-import-") as folder:
         copy = Path(folder) / "copy.db"
         try:
-            for ending in _ENDINGS:
+            for ending in ("", "-wal"):
                 source = path.with_name(path.name + ending)
                 if source.is_file():
                     shutil.copyfile(source, copy.with_name(copy.name + ending))

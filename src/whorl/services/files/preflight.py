@@ -12,18 +12,7 @@ from whorl.ir.walk import walk, workflows_of
 from whorl.lazily import dataclass, regex
 from whorl.providers.settings import permit_command
 from whorl.services.configuration.trust import check_trusted
-from whorl.services.files.forecasting import (
-    MODELS,
-    address_in,
-    agents_of,
-    asked_in,
-    may_make_files,
-    missing_programs,
-    refused_reads,
-    refused_writes,
-    started,
-    tasks_of,
-)
+from whorl.services.files import forecasting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -111,23 +100,21 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
 def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unknown]:
     """Yields each missing permission; a line that permits a program repeats the ones before it."""
     allow, closed = settings.allow, set[str]()
-    for path, task in tasks_of(workflow):
-        address = address_in(task) if task.kind == "http" else ""
+    for path, task in forecasting.tasks_of(workflow):
+        address = forecasting.address_in(task) if task.kind == "http" else ""
         for each in _closed_address(path, "calls", address, settings, closed):
             words = "calls an address that is not permitted" if task.secure else each.message
             yield replace(each, message=f"step {task.name!r} {words}")
-        for program, what in started(task, settings):
+        for program, what in forecasting.started(task, settings):
             allowed = allow.commands
             if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
                 continue
-            message = (
-                f"commands are not allowed: step {task.name!r} would {what}; read the file, then "
-                f"write {permit_command(allow, program)}"
-            )
-            yield Unknown(path, "R110", message, f"command {program or 'of any name'}")
+            words = f"commands are not allowed: step {task.name!r} would {what}; read the file, "
+            words += f"then write {permit_command(allow, program)}"
+            yield Unknown(path, "R110", words, f"command {program or 'of any name'}")
             known = allowed if isinstance(allowed, tuple) else ()
             allow = replace(allow, commands=(*known, program) if program else True)
-        if words := refused_writes(task, settings):
+        if words := forecasting.refused_writes(task, settings):
             yield Unknown(path, "P125", f"step {task.name!r}: {words}", "writing a file")
 
 
@@ -141,7 +128,7 @@ def check_allowed(workflow: Workflow, providers: Providers) -> None:
 
 def check_performable(workflow: Workflow, providers: Providers) -> None:
     """Refuses to resume a run that needs a task, a model or a permission that is missing."""
-    for path, task in tasks_of(workflow):
+    for path, task in forecasting.tasks_of(workflow):
         try:
             providers.kind(task.kind)
         except UsageError as fault:
@@ -157,8 +144,7 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
     """
     if missing := [*unknown_names(workflow, providers)]:
         words = [f"step {name.path!r} {name.message}" for name in missing[:MISSING_SHOWN]]
-        more = len(missing) - len(words)
-        words += [f"and {more} more"] if more else []
+        words += [f"and {more} more"] if (more := len(missing) - MISSING_SHOWN) > 0 else []
         advice = "`whorl project doctor` shows what is configured"
         raise UsageError("; ".join(words), help=advice, code=missing[0].code)
 
@@ -179,10 +165,12 @@ class Unknown:
 
 
 def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
-    closed: set[str] = set()
-    is_final = not may_make_files(workflow)
-    for asked, is_decided in asked_in(workflow):
-        if asked.kind in MODELS and is_decided:
+    closed, settings = set[str](), providers.settings
+    # Unless a step could create a file that another one reads.
+    tasks = [*forecasting.tasks_of(workflow)]
+    is_final = all(task.kind in forecasting.MAKE_NO_FILES for _, task in tasks)
+    for asked, is_decided in forecasting.asked_in(workflow):
+        if asked.kind in forecasting.MODELS and is_decided:
             named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
             try:
                 providers.kind(asked.kind).estimate(asked)
@@ -190,25 +178,22 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
                 if fault.code == _NO_PROVIDER:
                     message = f"has no model to ask: {fault}"
                     yield Unknown(asked.address, fault.code, message, "a model", is_named=named)
-            url = asked.inputs.get("model_url")
-            yield from _closed_address(
-                asked.address, "asks a model at", url, providers.settings, closed
-            )
+            place, url = asked.address, asked.inputs.get("model_url")
+            yield from _closed_address(place, "asks a model at", url, settings, closed)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
-    settings = providers.settings
     # The workers of a cluster have programs and modules of their own.
     is_local = settings.runtime.kind == "local"
-    kinds = {name: agent.kind for name, agent in agents_of(settings).items()}
+    kinds = {name: agent.kind for name, agent in forecasting.agents_of(settings).items()}
     for _, part in workflows_of(workflow):
         for path, words, _ in session_faults(part.body, kinds):
             yield Unknown(path, "W007", words, "a session that can continue")
-    for path, task in tasks_of(workflow):
-        for program in missing_programs(task, settings) if is_local else ():
+    for path, task in tasks:
+        for program in forecasting.missing_programs(task, settings) if is_local else ():
             words = f"starts the program {program!r}, which is not installed here"
             yield Unknown(path, "P109", words, f"program {program}")
         yield from _unknown_name(path, task, providers)
-        for code, why in refused_reads(task, settings, is_final=is_final):
+        for code, why in forecasting.refused_reads(task, settings, is_final=is_final):
             yield Unknown(path, code, f"cannot read its file: {why}", "a file")
 
 
@@ -218,7 +203,7 @@ def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unkno
 
     settings, functions = providers.settings, providers.context.functions
     tables: dict[str, tuple[str, str, str, Collection[str], str]] = {
-        "agent": ("agent", "agent", "P113", agents_of(settings), "[agents.{}]"),
+        "agent": ("agent", "agent", "P113", forecasting.agents_of(settings), "[agents.{}]"),
         "use": ("task", "task", "P114", [*functions.names(), *settings.tasks], ""),
         "http": ("key", "key", "P116", settings.keys, "[keys.NAME] with its url and token"),
         "tool": ("server", "MCP server", "P120", settings.mcp, "[mcp.{}]"),
@@ -277,11 +262,9 @@ def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
         if not isinstance(name, str) or "{" in name or name in names or server in names:
             continue
         near = did_you_mean(server, names)
-        message = (
-            f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
-            f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
-        )
-        yield Unknown(asked.address, "P113", message, f"MCP server {server}")
+        words = f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
+        words += f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+        yield Unknown(asked.address, "P113", words, f"MCP server {server}")
 
 
 def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:
@@ -320,7 +303,7 @@ def limit_of(workflow: Workflow, settings: Settings) -> int | None:
 
 def stand_in(workflow: Workflow, settings: Settings) -> str:
     """Returns the stand-in that answers if no real model is called, or ""."""
-    asked = [each for each in asked_in(workflow) if each[0].kind in MODELS]
+    asked = [each for each in forecasting.asked_in(workflow) if each[0].kind in forecasting.MODELS]
     if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):
         return TOY if asked and not settings.providers else ""
     from whorl.providers.models.client import choose_models
@@ -336,9 +319,7 @@ def stand_in(workflow: Workflow, settings: Settings) -> str:
 
 
 def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
-    for path, node in walk(workflow.body):
-        if isinstance(node, Loop):
-            yield path, node
+    yield from ((path, node) for path, node in walk(workflow.body) if isinstance(node, Loop))
 
 
 def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
@@ -355,13 +336,11 @@ def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
 def not_explored(workflow: Workflow, name: str) -> str:
     """Returns why a loop cannot be explored, or ""."""
     loop = find_loop(workflow, name)
-    around = [other for _, other in loops_of(workflow) if other is not loop]
+    limits, around = loop.limits, (other for _, other in loops_of(workflow) if other is not loop)
     inside = [o.name for o in around if any(node is loop for _, node in walk(o.body))]
-    facts = {fact for _, fact in loop.facts}
-    limits = loop.limits
     if inside:
         return f"loop {name!r} is inside loop {inside[0]!r}: only outermost loops are explored"
-    if "limit" in facts:
+    if any(fact == "limit" for _, fact in loop.facts):
         why = "a higher limit would change their results"
         return f"steps of {name!r} read the loop's limit, so {why}"
     if loop.ask != "never" or loop.on_limit != "finish":
