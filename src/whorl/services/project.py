@@ -26,7 +26,7 @@ from whorl.lazily import dataclass, regex
 from whorl.services.configuration.foreign import find_foreign, is_marked, marks
 from whorl.services.configuration.sources import Configuration, no_configuration, read_configuration
 from whorl.services.configuration.trust import CONFIG_NAME, VARIABLE, is_foreign
-from whorl.source.paths import find_link
+from whorl.source.paths import find_link, open_file
 from whorl.source.report import FIRST
 
 if TYPE_CHECKING:
@@ -107,8 +107,6 @@ class Project:
 
     def read(self, file: str, workflow: str = "") -> Reading:
         """Reads a workflow file; `workflow` names one of several in the file."""
-        from whorl.source.paths import open_file
-
         # Servers know it as if it were a file of the project.
         place = file.removeprefix(f"{self.root}/")
         if is_code(place) and not os.path.exists(file):
@@ -181,16 +179,14 @@ class Project:
             found = own or list(paths)
         else:
             found = [path for path in paths if name == Path(path).stem]
-            named = (path for path, flow in paths.items() if flow and _is_called(flow, name))
-            found = found or list(named)
-        if len(found) == 1:
-            return found[0]
-        if found:
+            named = [p for p, flow in paths.items() if flow and flow.name.lower() == name.lower()]
+            found = found or named
+        if len(found) > 1:
             words = f"{file!r} has {len(found)} workflows:" if is_folder else f"{name!r} could be"
             raise _several(words, found)
-        if is_folder:
+        if is_folder and not found:
             raise UsageError(f"there is no workflow in the folder {file!r}", code="W902")
-        return file
+        return found[0] if found else file
 
     def read_text(
         self, text: str, file: str, workflow: str = "", others: Mapping[str, str] | None = None
@@ -200,8 +196,7 @@ class Project:
         from whorl.dialects.files import UnsavedFiles
 
         files: SourceFiles = self.files(file)
-        if others:
-            files = UnsavedFiles(files, file, others)
+        files = UnsavedFiles(files, file, others) if others else files
         # The limits of loops that have none of their own.
         limits = self.settings().limits if "limits" in self.configuration().table else {}
         return read_workflow(text, file, files, limits=limits, workflow=workflow)
@@ -227,8 +222,6 @@ class Project:
         return tuple(folders)
 
     def texts(self, diagnostics: Iterable[Diagnostic]) -> dict[str, str]:
-        from whorl.source.paths import open_file
-
         texts: dict[str, str] = {}
         for name in {each.span.file for each in diagnostics if each.span is not None}:
             for path in (str(self.root / name), name):
@@ -328,9 +321,8 @@ class Project:
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
         home = "" if is_mirror else self.home
-        store = SqliteStore(
-            path, seals=registry.seals, is_mirror=is_mirror, registry=registry, home=home
-        )
+        seals = registry.seals
+        store = SqliteStore(path, seals=seals, is_mirror=is_mirror, registry=registry, home=home)
         if store.is_strange and create:
             store.close()
             raise strange(store.path)
@@ -351,10 +343,6 @@ def _several(words: str, files: Sequence[str]) -> UsageError:
     more = f" and {len(files) - NAMED_MAX} more" if len(files) > NAMED_MAX else ""
     advice = "write the path of the one that you mean"
     return UsageError(f"{words} {shown}{more}", help=advice, code="W903")
-
-
-def _is_called(workflow: Workflow, name: str) -> bool:
-    return workflow.name.lower() == name.lower()
 
 
 def is_code(place: str) -> bool:
@@ -378,7 +366,9 @@ def find_project(
     current = (folder or Path.cwd()).resolve()
     around = (current, *current.parents)
     root = next((p for p in around if (p / CONFIG_NAME).is_file()), None)
-    root = root or next((p for p in around if _is_marked(p, environment)), current)
+    # Another system has a project there, but none in the home folder.
+    places = (p for p in around if str(p) != environment.get("HOME"))
+    root = root or next((p for p in places if any(is_marked(p, m) for m in marks())), current)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
     foreign = find_foreign(root)
     if config:
@@ -409,12 +399,6 @@ def find_project(
         foreign=foreign,
         trusts=trusts or environment.get(VARIABLE) == "1",
     )
-
-
-def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:
-    """Returns whether another system has a project here, but not in the home folder."""
-    is_home = str(folder) == environment.get("HOME")
-    return not is_home and any(is_marked(folder, mark) for mark in marks())
 
 
 # The workflows of a project: the files below its folder that are some, and programs.
@@ -476,8 +460,8 @@ class Catalogue:
 
     def named(self, name: str) -> Listed:
         """Returns the workflow of a name; raises UsageError W902 for none, W903 for several."""
-        listed = self.listed()
-        found = [each for each in listed if each.workflow and _is_called(each.workflow, name)]
+        named = ((each, each.workflow) for each in self.listed())
+        found = [each for each, flow in named if flow and flow.name.lower() == name.lower()]
         if not found:
             raise UsageError(f"there is no workflow {name[:80]!r}", code="W902")
         if len(found) > 1:

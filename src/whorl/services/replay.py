@@ -32,16 +32,8 @@ from whorl.providers.task import (
     Usage,
 )
 from whorl.runtimes.driver import RESERVED
+from whorl.runtimes.journal import sealed_secrets
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.sealed_secrets import (
-    MARK,
-    masked,
-    opened,
-    redacted,
-    redaction_of,
-    secrets_of,
-    shown,
-)
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.services.inspecting.results import document
 
@@ -104,9 +96,8 @@ def recording_from_text(text: str, file: str) -> Recording:
             raise ValueError("a part of it is not an object")
         return Recording(fields["workflow"], **cast("dict[str, Any]", tables))
     except (ValueError, KeyError, RecursionError) as error:
-        raise UsageError(
-            f"{file!r} is not a recording", help="make one with `whorl test FILE --save RECORDING`"
-        ) from error
+        advice = "make one with `whorl test FILE --save RECORDING`"
+        raise UsageError(f"{file!r} is not a recording", help=advice) from error
 
 
 def recording_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Recording:
@@ -131,15 +122,15 @@ def recording_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) 
                 rounds[event.address] = resumed
                 recording.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
-                detail = {k: v for k, v in shown(event).items() if k not in ("value", "usage")}
                 call = {"value": _recorded(store, run, event), "usage": body.get("usage")}
-                call["detail"] = detail
+                rest = sealed_secrets.shown(event).items()
+                call["detail"] = {k: v for k, v in rest if k not in ("value", "usage")}
                 recording.calls.setdefault(event.address, {}).update(call)
             case "task.failed":
-                error = shown(event).get("error")
+                error = sealed_secrets.shown(event).get("error")
                 recording.calls.setdefault(event.address, {}).update({"error": error})
             case "gate.decided":
-                recording.decisions[event.address] = shown(event)
+                recording.decisions[event.address] = sealed_secrets.shown(event)
     recording.calls = _last_round(recording.calls, rounds)
     return recording
 
@@ -158,7 +149,8 @@ def _last_round(
     """Replaces calls that failed before a resume by the calls that repeated them."""
     attempts: dict[str, list[str]] = {}
     for address in calls:
-        attempts.setdefault(_first_attempt(address), []).append(address)
+        base, _, number = address.rpartition("#")
+        attempts.setdefault(base if number.isdigit() else address, []).append(address)
     found: dict[str, dict[str, Json]] = {}
     for made in attempts.values():
         last = [address for address in made if rounds.get(address) == rounds.get(made[-1])]
@@ -166,20 +158,15 @@ def _last_round(
     return found
 
 
-def _first_attempt(address: str) -> str:
-    base, _, number = address.rpartition("#")
-    return base if number.isdigit() else address
-
-
 def _recorded(store: SqliteStore, run: RunId, event: Event) -> Json:
     """Returns the reply of a call; for a secure reply, only its shape, so that it can be played."""
-    value = shown(event).get("value")
-    if event.body.get(MARK) is not True:
+    value = sealed_secrets.shown(event).get("value")
+    if event.body.get(sealed_secrets.MARK) is not True:
         return value
-    try:
-        return masked(opened(event, run, store.seals).body.get("value"), number=0)
-    except StoreError:
-        return value
+    with suppress(StoreError):
+        body = sealed_secrets.opened(event, run, store.seals).body
+        return sealed_secrets.masked(body.get("value"), number=0)
+    return value
 
 
 def steered(store: SqliteStore, run: RunId) -> str:
@@ -283,7 +270,7 @@ class Playing:
         await asyncio.sleep(float(call.get("seconds") or 0))
         asked: Json = request.inputs
         if self._redaction is not None:
-            asked = redacted({"inputs": asked}, self._redaction)["inputs"]
+            asked = sealed_secrets.redacted({"inputs": asked}, self._redaction)["inputs"]
         if call.get("inputs") is not None and call["inputs"] != asked:
             self.changes.append(Change(request.address, call["inputs"], asked))
         if "value" not in call:
@@ -310,7 +297,8 @@ def replay(
 ) -> Replayed:
     """Plays a recording to a workflow; its secrets are `given`, or else placeholders."""
     whole = recording.input | (given or {})
-    player = Playing(recording, redaction_of(secrets_of(workflow, whole)))
+    secrets = sealed_secrets.secrets_of(workflow, whole)
+    player = Playing(recording, sealed_secrets.redaction_of(secrets))
     runtime = SimulatedRuntime(OneKind(player))
     # Under its own id, by which it knows its workspace.
     options: dict[str, Any] = {"run": "replay", **recording.options}
@@ -395,20 +383,20 @@ def rehearse(
     read: Callable[[Request], Json] | None = None,
 ) -> dict[str, Json]:
     """Runs a workflow with invented answers; `read` returns the content of project files."""
-    workflow = with_all_nodes(workflow, _exemplary)
+
+    def exemplary(node: Node) -> Node:
+        if not isinstance(node, Task) or node.returns is not None:
+            return node
+        return replace(node, returns=node.example)
+
+    # A task without a type of output gets that of its example.
+    workflow = with_all_nodes(workflow, exemplary)
     runtime = SimulatedRuntime(OneKind(_Inventing(workflow, start.iterations, read)))
     given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
     options = {name: value for name, value in given.items() if value is not None}
     run = runtime.start(workflow, start.input, run="dry-run", **options)
     yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
     return simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
-
-
-def _exemplary(node: Node) -> Node:
-    """Returns a node; a task without a type of output gets that of its example."""
-    if isinstance(node, Task) and node.returns is None:
-        return replace(node, returns=node.example)
-    return node
 
 
 def invent(schema: Any, name: str = "value", depth: int = 0) -> Json:

@@ -52,12 +52,12 @@ class Driving:
     left: Callable[[RunId], None] = lambda _: None
     has_alarms: bool = True
     check: Callable[[RunId, Sequence[Event]], None] = lambda run, requests: None
+    is_closing: bool = False
 
     def __post_init__(self) -> None:
         self._tasks: dict[RunId, asyncio.Task[str]] = {}
         self._alarms: dict[RunId, asyncio.Task[None]] = {}
         self._faults: dict[RunId, BaseException] = {}
-        self._closing = False
         self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
 
     def __bool__(self) -> bool:
@@ -71,13 +71,8 @@ class Driving:
     def is_driven(self, run: RunId) -> bool:
         return run in self._tasks
 
-    @property
-    def is_closing(self) -> bool:
-        return self._closing
-
     def drive(self, run: RunId, *requests: Event, at_least: float = 0.0) -> asyncio.Task[str]:
-        alarm = self._alarms.pop(run, None)
-        if alarm is not None:
+        if alarm := self._alarms.pop(run, None):
             alarm.cancel()
         self._faults.pop(run, None)
         task = self._tasks[run] = asyncio.create_task(self._drive(run, requests, at_least))
@@ -148,7 +143,7 @@ class Driving:
 
     async def drain(self, seconds: float) -> None:
         """Starts no new calls, and waits up to `seconds` for the open calls to end."""
-        self._closing = True
+        self.is_closing = True
         calls = self.runtime.drain()
         if calls and seconds:
             log.warning("waiting up to %g s for %d open calls", seconds, calls)
@@ -156,11 +151,10 @@ class Driving:
             await asyncio.wait(set(self._tasks.values()), timeout=seconds)
 
     async def close(self) -> None:
-        self._closing = True
+        self.is_closing = True
         self.runtime.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        alarms = list(self._alarms.values())
-        for alarm in alarms:
+        for alarm in (alarms := [*self._alarms.values()]):
             alarm.cancel()
         await asyncio.gather(*alarms, return_exceptions=True)
 
@@ -207,7 +201,7 @@ class Driving:
         """Gives requests to the run's driver; None if another process gets them by its inbox."""
         if requests and await self.runtime.request(run, *requests):
             return self._tasks.get(run)
-        if self._closing:
+        if self.is_closing:
             raise UsageError(f"the session is closing and no longer drives run {run}", code="W905")
         task = self._tasks.get(run)
         if task is not None:
@@ -241,7 +235,7 @@ class Driving:
         """
         store = self.runtime.store
         while store.is_queued(run) and not await store.admit(run):
-            if not self.has_alarms or self._closing:
+            if not self.has_alarms or self.is_closing:
                 return False
             await asyncio.sleep(QUEUED_S)
         return True
@@ -265,11 +259,10 @@ class Driving:
             del self._tasks[run]
         self.left(run)
         fault = None if task.cancelled() else task.exception()
-        is_lost = _is_lost(task)
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
             # The upkeep of runs reports a store that cannot be written, once.
-            is_usual = is_lost or (isinstance(fault, StoreError) and fault.may_pass)
+            is_usual = _is_lost(task) or (isinstance(fault, StoreError) and fault.may_pass)
             log.log(logging.INFO if is_usual else logging.ERROR, "run %s is left: %s", run, words)
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:

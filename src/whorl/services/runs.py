@@ -175,10 +175,7 @@ class RedactedWatchers:
 
 
 def find_run(store: SqliteStore, text: str) -> RunId:
-    """Returns the run of a key, an id, the beginning of an id, or `last`.
-
-    Raises UsageError W902, or W903 if several match.
-    """
+    """Returns the run of a key, an id, its beginning, or `last`. Raises UsageError W902 or W903."""
     keyed = store.keyed(text) if text else None
     return store.resolve(text) if keyed is None else keyed
 
@@ -199,12 +196,10 @@ def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> N
     known = (before, first.body.get("steps") or {}, row.labels.get(MOCKED))
     asked = (filled | start.input, start.steps, start.labels.get(MOCKED))
     if known != asked or not (row.name == name if name else is_same_file):
-        raise UsageError(
-            f"the key {start.key!r} belongs to run {run} of {row.name!r}, which "
-            f"{status_words(row.status)} and was started with other files, inputs, models or mocks",
-            help=f"choose another key, or look at that run: `whorl show {run}`",
-            code="W905",
-        )
+        words = f"the key {start.key!r} belongs to run {run} of {row.name!r}, which "
+        words += f"{status_words(row.status)} and was started with other files, inputs, models or "
+        advice = f"choose another key, or look at that run: `whorl show {run}`"
+        raise UsageError(f"{words}mocks", help=advice, code="W905")
 
 
 def changed_file(store: SqliteStore, run: RunId) -> str:

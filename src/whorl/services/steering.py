@@ -23,15 +23,7 @@ from whorl.runtimes.runtime import check_unmocked
 from whorl.services.configuration.trust import ENDING
 from whorl.services.files.forecasting import tasks_of
 from whorl.services.files.preflight import check_allowed, check_performable, unknown_names
-from whorl.services.inspecting import results
-from whorl.services.inspecting.places import (
-    iteration_results,
-    loop_around,
-    loops_meant,
-    one_meant,
-    some,
-)
-from whorl.services.inspecting.results import loop_node, workflow_of
+from whorl.services.inspecting import places, results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,8 +61,7 @@ def decided(
     edits: Edits | None = None,
 ) -> Event:
     body: dict[str, Json] = {"approved": approved, "by": by}
-    if feedback:
-        body["feedback"] = feedback
+    body |= {"feedback": feedback} if feedback else {}
     gate = _chosen_gate(store, run, at)
     if edits is not None:
         body["value"] = _checked_edits(gate, edits.value)
@@ -92,7 +83,7 @@ def _checked_edits(gate: Gate, value: Json) -> Json:
     known = list(gate.show) if isinstance(gate.show, dict) else []
     if not isinstance(value, dict) or not value or not value.keys() <= set(known):
         words = f"an edit of {gate.place!r} needs the names of its results"
-        raise UsageError(words, help=f"there are: {some(known)}", code="W903")
+        raise UsageError(words, help=f"there are: {places.some(known)}", code="W903")
     return value
 
 
@@ -123,12 +114,11 @@ def continued(
         # Nobody else drives it, who may have the key.
         check_key(store, run)
     body = more.amounts()
-    if body:
-        body["around"] = True
+    body |= {"around": True} if body else {}
     if at or iterations is not None:
         body["at"] = loop_at(store, run, at, at_limit=True)
     elif not store.loops(run):
-        one_meant(run, "loop", "", (), ())
+        places.one_meant(run, "loop", "", (), ())
     if iterations is not None:
         body["iterations"] = iterations
     return asked("run.continued", body)
@@ -148,8 +138,8 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
     open_ones = [str(f["address"]) for f in machine.frames.values() if f["kind"] == "loop"]
     wanted = ""
     if at or not open_ones:
-        meant = loops_meant(at, open_ones)
-        wanted = one_meant(run, "loop", split_iteration(at)[0], meant, open_ones)
+        meant = places.loops_meant(at, open_ones)
+        wanted = places.one_meant(run, "loop", split_iteration(at)[0], meant, open_ones)
     try:
         return chosen_loop(machine, wanted, at_limit=at_limit)
     except Refused as refusal:
@@ -162,14 +152,12 @@ def accepted(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
     frame: Any = results.loop_frame(fold(store, run).machine, loop)
     if frame.get("accepted_number") == number:
         raise UsageError(f"iteration {number} of {loop!r} is accepted already")
-    result = iteration_results(store, run, loop, (number,), to_drive=True).get(number)
+    result = places.iteration_results(store, run, loop, (number,), to_drive=True).get(number)
     if result is None:
         words = f"{loop!r} has no iteration {number} with a result"
         raise UsageError(words, help=f"`whorl show {run}` lists the iterations", code="W902")
-    body = {"at": loop, "iteration": number, **result}
-    if went_past(frame):
-        body["explored"] = True
-    return asked("run.accepted", body)
+    explored = {"explored": True} if went_past(frame) else {}
+    return asked("run.accepted", {"at": loop, "iteration": number, **result, **explored})
 
 
 def stopped(store: SqliteStore, run: RunId, at: str) -> Event:
@@ -179,16 +167,16 @@ def stopped(store: SqliteStore, run: RunId, at: str) -> Event:
 
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
     gates = results.open_gates(store, run)
-    places = ", ".join(gate.place for gate in gates)
+    shown = ", ".join(gate.place for gate in gates)
     same = [gate for gate in gates if not at or at in (gate.address, gate.place)]
     if len(same) > 1 and not at:
-        words = f"several questions are open: {places}"
+        words = f"several questions are open: {shown}"
         raise UsageError(words, help="say which with --at", code="W903")
     if same:
         return same[0]
     if gates:
         words = f"no question is open at {at!r}, or it is answered already"
-        raise UsageError(words, help=f"open now: {places}", code="W905")
+        raise UsageError(words, help=f"open now: {shown}", code="W905")
     words = f"run {run} has no open question; it {results.status_words(store.run(run).status)}"
     raise UsageError(words, help=f"`whorl show {run}`", code="W905")
 
@@ -213,7 +201,7 @@ def check_drivable(
     if providers.settings.runtime.kind != "local" or is_ending:
         return
     try:
-        check_performable(workflow_of(store, run), providers)
+        check_performable(results.workflow_of(store, run), providers)
     except UsageError:
         from whorl.runtimes.runtime import raise_objection
 
@@ -226,7 +214,7 @@ def check_drivable(
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:
     """Refuses to resume a run whose functions are missing here; says what to do."""
     place = program_of(store, run)
-    missing = unknown_names(workflow_of(store, run), providers) if place else ()
+    missing = unknown_names(results.workflow_of(store, run), providers) if place else ()
     if any(unknown.code == "P114" for unknown in missing):
         words = f"run {run} needs the functions of {place!r}, which are not here"
         advice = f"resume it in a program that imports them: `asyncio.run(whorl.resume('{run}'))`"
@@ -249,7 +237,7 @@ def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Wo
     for name, fields in ((name, fields) for name, fields in steps.items() if name):
         found = [node for path, node in asking.items() if name in (path, node.name)]
         if len(found) != 1:
-            advice = did_you_mean(name, asking) or f"known: {some(asking)}"
+            advice = did_you_mean(name, asking) or f"known: {places.some(asking)}"
             words = f"{name!r} does not name one step that asks a model"
             raise UsageError(words, help=advice, code="W902")
         own[id(found[0])] = {**own.get(id(found[0]), {}), **fields}
@@ -290,10 +278,7 @@ def _rewritten(written: Value | None, text: str) -> Value:
 async def new_fork(
     runtime: Runtime, providers: Providers, source: RunId, fork: Fork
 ) -> tuple[RunId, bool]:
-    """Makes a run that redoes an iteration of another run; the caller drives it.
-
-    Returns False if a run with the fork's key exists.
-    """
+    """Makes a run that redoes an iteration, for the caller to drive; False if its key is taken."""
     store = runtime.store
     fork = await asyncio.to_thread(_checked_fork, store, providers, source, fork)
     run, is_new = await runtime.fork(source, fork)
@@ -304,13 +289,11 @@ async def new_fork(
 
 def _check_key(store: SqliteStore, run: RunId, source: RunId, fork: Fork) -> None:
     """Refuses a key whose run was forked elsewhere, or otherwise: it is another request."""
-    forked = None
-    for entry in store.read(run):
-        if entry.event.kind == "run.forked":
-            forked = entry.event
-    body = {} if forked is None else opened(forked, run, store.seals).body
-    known = [body.get("source"), body.get("at"), body.get("set"), to_json(workflow_of(store, run))]
-    workflow = fork.workflow or workflow_of(store, source)
+    forks = [entry.event for entry in store.read(run, kinds=frozenset({"run.forked"}))]
+    body = opened(forks[-1], run, store.seals).body if forks else {}
+    own = to_json(results.workflow_of(store, run))
+    known = [body.get("source"), body.get("at"), body.get("set"), own]
+    workflow = fork.workflow or results.workflow_of(store, source)
     if known != [source, fork.at, fork.values, to_json(workflow)]:
         words = f"the key {fork.key!r} belongs to run {run}, which is not this fork of {source}"
         advice = f"choose another key, or look at that run: `whorl show {run}`"
@@ -320,19 +303,17 @@ def _check_key(store: SqliteStore, run: RunId, source: RunId, fork: Fork) -> Non
 def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> Fork:
     """Returns the fork with the iteration at or around its address."""
     check_unmocked(store, source)
-    workflow = fork.workflow or workflow_of(store, source)
+    workflow = fork.workflow or results.workflow_of(store, source)
     loop, number = _iteration_meant(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)
-    node = loop_node(workflow, path)
-    carried = [carry.name for carry in node.carry] if node is not None else []
-    names = [*carried, *(port.name for port in workflow.inputs)]
-    names += [name for name, _ in workflow.variables]
+    node = results.loop_node(workflow, path)
+    names = [carry.name for carry in (node.carry if node is not None else ())]
+    names += [port.name for port in workflow.inputs] + [name for name, _ in workflow.variables]
     for name in fork.values:
         if name not in names and not workflow.open_inputs:
-            raise UsageError(
-                f"{name!r} cannot be set: it is not an input, variable or carried value",
-                help=did_you_mean(name, names) or f"known: {', '.join(names) or 'none'}",
-            )
+            words = f"{name!r} cannot be set: it is not an input, variable or carried value"
+            advice = did_you_mean(name, names) or f"known: {', '.join(names) or 'none'}"
+            raise UsageError(words, help=advice)
     check_allowed(workflow, providers)
     # Another version of the file has its own models and prompts.
     steps = {} if fork.sources is not None else chosen_steps(store, source)
@@ -343,8 +324,8 @@ def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork:
 
 def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]:
     rows = {row.address: row for row in store.loops(run)}
-    loop, number = loop_around(at, rows)
-    loop = one_meant(run, "loop", split_iteration(at)[0], [loop] if loop else [], rows)
+    loop, number = places.loop_around(at, rows)
+    loop = places.one_meant(run, "loop", split_iteration(at)[0], [loop] if loop else [], rows)
     begun = max(rows[loop].iterations, rows[loop].explored)
     if number is None or not 1 <= number <= begun:
         words = f"say which iteration of {loop!r} to redo; it has begun "

@@ -61,11 +61,9 @@ def starts_of(workflow: Workflow, start: Start, now: float) -> Starts:
     each: list[Start] = []
     for number, given in enumerate(items, 1):
         scope = scope_of(workflow, given, now)
-        conditions = (
-            one for one in trigger.conditions if computed(trigger, one, scope) is not True
-        )
-        if (unmet := next(conditions, None)) is not None:
-            reason = f"a condition of trigger {trigger.name!r} is not met: {unmet.source}"
+        unmet = (one for one in trigger.conditions if computed(trigger, one, scope) is not True)
+        if (condition := next(unmet, None)) is not None:
+            reason = f"a condition of trigger {trigger.name!r} is not met: {condition.source}"
             continue
         name = dict(trigger.gives).get("tracking")
         if trigger.tracking is not None and name is not None:
@@ -147,9 +145,8 @@ def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> l
     assert trigger.split_on is not None
     items = computed(trigger, trigger.split_on, scope_of(workflow, given, now))
     if not isinstance(items, list):
-        found = "nothing" if items is None else f"a {type(items).__name__}"
         words = f"trigger {trigger.name!r} starts a run for each item of a list, but the value "
-        words += f"to split is {found}"
+        words += f"to split is {'nothing' if items is None else f'a {type(items).__name__}'}"
         raise UsageError(words, help="send a body that has the list", code=CODE)
     if len(items) > trigger.items_max:
         words = f"trigger {trigger.name!r} has {len(items):,} items to split, more than "

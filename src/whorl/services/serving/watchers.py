@@ -212,8 +212,7 @@ class Telemetry(Watcher):
         elif kind == "loop.finished":
             loop = LoopFold(address)
             loop.take(event)
-            attributes = _attributes(kind, asdict(loop.row()))
-            self._close(run, event, attributes, failed="error" in body)
+            self._close(run, event, _attributes(kind, asdict(loop.row())), failed="error" in body)
         elif kind in ("iteration.finished", "run.finished"):
             self._close(run, event, _attributes(kind, body), failed=body["status"] == "failed")
 
@@ -262,11 +261,10 @@ def telemetry_from(environment: Mapping[str, str]) -> Telemetry:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        raise UsageError(
-            f"{ENDPOINT} is set, and OpenTelemetry is not installed",
-            help="install the extra, in the folder of Whorl's source: .venv/bin/python -m pip "
-            "install -e '.[otel]'; or unset the variable",
-        ) from error
+        words = "install the extra, in the folder of Whorl's source: .venv/bin/python -m pip "
+        words += "install -e '.[otel]'; or unset the variable"
+        message = f"{ENDPOINT} is set, and OpenTelemetry is not installed"
+        raise UsageError(message, help=words) from error
     resource = Resource.create({"service.name": environment.get("OTEL_SERVICE_NAME", "whorl")})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
