@@ -41,6 +41,7 @@ def test_a_model_without_a_price_costs_what_nobody_knows(model: str) -> None:
     row, *_ = _run(model, UNLISTED + "gate: {margin: 0.9, cost: 2}\n")
 
     ran = whorl("experiment", "run", FILE)
+    assert " + ?" in whorl("experiment", "ls").stdout
     report = run_json("experiment", "report", FILE)
     sheet = csv.DictReader(whorl("experiment", "report", FILE, "--csv").stdout.splitlines())
     gate = whorl("experiment", "gate", FILE, *OTHER, "--against", "base").stdout
@@ -117,3 +118,17 @@ def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(model: st
     assert both["cost_usd"] > 0
     assert both["unpriced_calls"] == 2
     assert " + ?" in whorl("ls").stdout
+
+
+def test_an_experiment_without_prices_never_costs_nothing(model: str) -> None:
+    """Its progress, the list of experiments and their JSON say that the cost is not known."""
+    Path("whorl.toml").write_text(SERVED.format(url=model).replace('model = "hash"', 'model = "x"'))
+    Path("cases.csv").write_text("n\n1\n2\n")
+    Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, ""))
+
+    ran = whorl("experiment", "run", FILE)
+
+    assert "2 of 2 trials, cost not known" in ran.stderr
+    assert "$0.00" not in ran.stderr
+    assert "cost not known" in whorl("experiment", "ls").stdout
+    assert [one["cost_usd"] for one in run_json("experiment", "ls")] == [None]

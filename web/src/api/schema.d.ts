@@ -1857,8 +1857,11 @@ export interface components {
             running: number;
             /** Runs */
             runs: number;
-            /** Spent Usd */
-            spent_usd: number;
+            /**
+             * Spent Usd
+             * @description null if no call had a known price
+             */
+            spent_usd: number | null;
             /**
              * State
              * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and it is not running) or done
@@ -1930,8 +1933,11 @@ export interface components {
             running: number;
             /** Runs */
             runs: number;
-            /** Spent Usd */
-            spent_usd: number;
+            /**
+             * Spent Usd
+             * @description null if no call had a known price
+             */
+            spent_usd: number | null;
             /**
              * State
              * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and it is not running) or done

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from whorl.ir import Loop
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
@@ -246,19 +247,22 @@ def _found_by(project: Project, against: str) -> dict[str, Any]:
 def ls_command(project: Project, *, as_json: bool) -> None:
     """List experiments that have runs."""
     from whorl.runtimes.sqlite.listing import RunFilter
-    from whorl.wings.experiments.trials import PREFIX
+    from whorl.wings.experiments.trials import PREFIX, cost_of
 
-    costs: dict[str, list[float]] = {}
+    costs: dict[str, list[RunRow]] = {}
     if project.has_runs():
         with closing(project.open_store()) as store:
             for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
                 name = row.key.removeprefix(PREFIX).partition(":")[0]
-                costs.setdefault(name, []).append(row.cost_usd)
+                costs.setdefault(name, []).append(row)
+    listed = []
+    for name, rows in costs.items():
+        listed.append({"name": name, "runs": len(rows), "cost_usd": (cost := cost_of(rows))})
+        if not as_json:
+            paid = words.spent_words(cost or 0.0, unpriced=any(row.unpriced_calls for row in rows))
+            echo(f"{safe(name)}  {plural(len(rows), 'run')}  {paid}")
     if as_json:
-        print_json([{"name": n, "runs": len(c), "cost_usd": sum(c)} for n, c in costs.items()])
-    else:
-        for name, each in costs.items():
-            echo(f"{safe(name)}  {plural(len(each), 'run')}  {dollars(sum(each))}")
+        print_json(listed)
 
 
 @experiment.command(name="rm")

@@ -35,6 +35,7 @@ from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fa
 from whorl.wings.experiments.trials import (
     ENDED,
     PREFIX,
+    cost_of,
     digest,
     is_grading,
     key_prefix,
@@ -87,7 +88,7 @@ class ExperimentItem(Closed):
     done: int = 0
     running: int = Field(default=0, description="running runs")
     runs: int
-    spent_usd: float
+    spent_usd: float | None = Field(description="null if no call had a known price")
     expected_usd: float | None = Field(default=None, description="in total, at the rate so far")
     budget_usd: float | None = None
     updated_at: float | None = None
@@ -282,7 +283,7 @@ def list_experiments(state: State) -> list[ExperimentItem]:
         items.append(item)
     for name, left in runs.items():
         more: dict[str, Any] = {"updated_at": max(row.updated_at for row in left)}
-        more |= {"runs": len(left), "spent_usd": sum(row.cost_usd for row in left)}
+        more |= {"runs": len(left), "spent_usd": cost_of(left)}
         items.append(ExperimentItem(name=name, state="open", **more))
     return sorted(items, key=lambda item: -(item.updated_at or 0.0))
 
@@ -461,7 +462,7 @@ def _item(
         done=progress.done,
         running=running,
         runs=len(found),
-        spent_usd=progress.spent_usd,
+        spent_usd=cost_of(found),
         expected_usd=progress.expected_usd,
         budget_usd=progress.budget_usd,
         updated_at=max((row.updated_at for row in found), default=None),
@@ -475,6 +476,7 @@ def progress_of(study: Study) -> Progress:
     variants = dict.fromkeys(study.prepared, 0)
     made = Progress(experiment.trials, variants=variants)
     made.spent_usd = sum(row.cost_usd for row in found.values())
+    made.unpriced = any(row.unpriced_calls for row in found.values())
     made.budget_usd = experiment.budget
     for block in study.blocks:
         done = [

@@ -261,6 +261,7 @@ class ExperimentRunner:
         self.rows[key] = row = await self._driving.settled(run)
         self._budget.spend(trial.key, row.cost_usd - spent_usd)
         self.progress.spent_usd = self._budget.spent_usd
+        self.progress.unpriced |= row.unpriced_calls > 0
         self._watch(self.progress)
 
 
@@ -461,6 +462,7 @@ class Remaining:
         variants = dict.fromkeys(prepared, 0)
         self.progress = Progress(self._experiment.trials, variants=variants)
         self.progress.spent_usd = sum(row.cost_usd for row in rows.values())
+        self.progress.unpriced = any(row.unpriced_calls for row in rows.values())
         self.missing: dict[str, list[tuple[Grader, str, dict[str, Any]]]] = {}
         self.needs: dict[str, Bound] = {}
         # Trials of equal variants share one run.
@@ -588,6 +590,8 @@ class Progress:
     done: int = 0
     variants: dict[str, int] = field(default_factory=dict)
     spent_usd: float = 0.0
+    # Calls without a known price were made.
+    unpriced: bool = False
     budget_usd: float | None = None
     graded: int = 0
     people: int = 0

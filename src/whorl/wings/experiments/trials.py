@@ -23,12 +23,13 @@ from whorl.ir import content_hash, to_json
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import look_into
+from whorl.runtimes.journal.journal import known_cost
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
 from whorl.services.files.forecasting import models_of
 from whorl.wings.experiments.document import NAMES, RUN_FACTS, expression_of, filled, inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from whorl.ir import Workflow
     from whorl.providers.settings import Settings
@@ -179,6 +180,12 @@ def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]
 def is_steered(store: SqliteStore, row: RunRow) -> bool:
     """Returns whether a person has changed the outcome of a trial."""
     return any(True for _ in store.read(row.id, kinds=_STEERED))
+
+
+def cost_of(rows: Iterable[RunRow]) -> float | None:
+    """Returns what runs cost together, or None if no call of theirs had a known price."""
+    costs = [(row.cost_usd, row.unpriced_calls) for row in rows]
+    return known_cost(sum(paid for paid, _ in costs), sum(unpriced for _, unpriced in costs))
 
 
 def doubt_usd(store: SqliteStore, row: RunRow) -> float:

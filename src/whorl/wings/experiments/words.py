@@ -434,13 +434,20 @@ def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progres
     return lines
 
 
+def spent_words(amount_usd: float, *, unpriced: bool) -> str:
+    """Formats a cost as far as it is known; `unpriced` says that calls had no known price."""
+    if unpriced and not amount_usd:
+        return "cost not known"
+    return dollars(amount_usd) + (" + ?" if unpriced else "")
+
+
 def progress_line(progress: Progress, elapsed_s: float) -> str:
     """Returns the progress line, with the expected cost once a whole case is done."""
     budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
     words = f"  {progress.done} of {plural(progress.trials, 'trial')}"
     words += f", {progress.graded} graded" if progress.graded else ""
     words += f", {progress.people} wait for a person" if progress.people else ""
-    words += f", {dollars(progress.spent_usd)}{budget}"
+    words += f", {spent_words(progress.spent_usd, unpriced=progress.unpriced)}{budget}"
     if progress.done < progress.trials:
         if progress.expected_usd:
             words += f", about {dollars(progress.expected_usd)} in all"
