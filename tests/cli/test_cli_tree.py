@@ -66,9 +66,10 @@ def test_help_is_about_commands_codes_and_functions(whorl: Whorl) -> None:
     tree = whorl("help all").ends(0).out
     assert all(f"  {name} " in tree for name in ("run", "runs rm", "server token add", "--store"))
     assert max(map(len, tree.splitlines())) <= 100
+    assert not [line for line in tree.splitlines()[1:] if line.endswith("...")]
 
 
-def test_a_command_that_has_moved_is_written_anew(whorl: Whorl) -> None:
+def test_a_moved_command_is_answered_with_its_new_line(whorl: Whorl) -> None:
     for line, new in {
         "approve last -m 'very good'": "whorl runs approve last -m 'very good'",
         "--store x.db token ls": "whorl --store x.db server token ls",
@@ -84,8 +85,11 @@ def test_a_command_that_has_moved_is_written_anew(whorl: Whorl) -> None:
         assert whorl(*MOVED[name].split(), "--help").code == 0
 
 
-def test_words_of_other_systems_are_written_as_ours(whorl: Whorl) -> None:
+def test_commands_of_other_systems_are_answered_with_ours(whorl: Whorl) -> None:
     for line, new in {
+        "run a.yaml --input-data x": "for mcp-cli's option: whorl run FILE TEXT",
+        "run a.yaml --start-from s": "whorl try FILE --at STEP, or whorl fork last --at",
+        "export a.yaml": "whorl experiment report -o report.csv a.yaml",
         "eval cases.yaml": "for promptfoo's `eval`: whorl experiment run cases.yaml",
         "workflow signal r1": "for Loom, Temporal or DBOS's `workflow signal`: whorl runs approve",
         "server start": "for Prefect's `server start`: whorl serve",

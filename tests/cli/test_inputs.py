@@ -95,6 +95,10 @@ def test_files_are_given_by_their_names_patterns_or_folders(echo: Whorl, project
     assert both[3] == ["docs/c.md", "docs/deep/d.txt"]
 
     echo("run echo.yaml x -i 'docs=@docs/*.pdf'").ends(2, "'docs/*.pdf' matches 0 files")
+    echo("run echo.yaml x -i docs=docs").ends(2, "is a folder", "write -i 'docs=@docs'")
+    echo("run echo.yaml x -i 'docs=docs/*.txt'").ends(2, "write -i 'docs=@docs/*.txt'")
+    echo("run echo.yaml x docs/a.txt").ends(2, "for a list of files, write -i NAME=@FOLDER")
+    echo("run echo.yaml -i a.json").ends(2, "for a file of inputs: --inputs a.json")
     for number in range(501):
         (project / "docs" / "deep" / f"{number}.txt").touch()
     echo("run echo.yaml x -i docs=@docs/deep").ends(2, "502 files", "name 1 to 500")

@@ -80,7 +80,7 @@ GROUPS: CommandTable = {
         "backup": ("project:backup", "Copy the store to a file while it is in use."),
         "restore": ("project:restore", "Replace the store with a backup."),
         "prune": ("project:prune", "Delete old runs."),
-        "adopt": ("project:adopt", "Copy the runs of somebody else's store."),
+        "adopt": ("project:adopt", "Copy the runs of a store that you did not make."),
         "completion": ("help:completion", "Print the completion script of a shell."),
     },
 }

@@ -63,7 +63,7 @@ _LINES: dict[tuple[str, str], tuple[str, ...]] = {
     ("Prefect", "ls"): ("flow-run ls",),
     ("promptfoo", "experiment run"): ("eval",),
     ("promptfoo", "serve"): ("view",),
-    ("promptfoo", "experiment report"): ("export",),
+    ("promptfoo", "experiment report -o report.csv"): ("export",),
     ("", "ls"): ("list",),
     ("", "ls --status running"): ("ps",),
     ("", "watch"): ("logs",),
@@ -80,6 +80,13 @@ _LINES: dict[tuple[str, str], tuple[str, ...]] = {
 FOREIGN = {typed: line for line, words in _LINES.items() for typed in words}
 # Options of mcp-cli that stand where a command has to.
 _MCP_CLI = ("--workflow", "--input-data", "--start-from", "--end-at", "--list-workflows")
+_PART = "for mcp-cli's option: whorl try FILE --at STEP, or whorl fork last --at 'LOOP[K]'"
+# The same, and those of other systems, after `whorl run`.
+OPTIONS = {
+    "--input-data": "for mcp-cli's option: whorl run FILE TEXT",
+    "--start-from": _PART,
+    "--end-at": _PART,
+}
 
 
 def unknown_command(group: click.Group, ctx: click.Context, args: Sequence[str]) -> Exception:

@@ -238,11 +238,17 @@ def _words_of(fault: click.ClickException) -> tuple[str, str]:
     if isinstance(fault, click.NoSuchOption):
         hint = did_you_mean(fault.option_name, fault.possibilities or ())
         words = f"there is no option {fault.option_name!r}"
+        if path == "run":
+            from whorl.interfaces.cli.foreign_verbs import OPTIONS
+
+            advice = OPTIONS.get(fault.option_name, advice)
         return f"{words}; {hint}" if hint else words, advice
     message = " ".join(fault.format_message().split()).rstrip(".")
     message = message[:1].lower() + message[1:]
     if many := _TOO_MANY.fullmatch(message):
-        advice = f"put quotes around a text of several words; {advice}"
+        is_file = path == "run" and os.path.exists(many[1].partition(" ")[0])
+        fix = "for a list of files, write -i NAME=@FOLDER or -i 'NAME=@*.txt'" if is_file else ""
+        advice = f"{fix or 'put quotes around a text of several words'}; {advice}"
         return f"there are too many arguments: {many[1]}", advice
     message = _TOO_SMALL.sub(r"\1 is less than \2", message)
     return _NO_NUMBER.sub(r"\1 is not a whole number", message), advice

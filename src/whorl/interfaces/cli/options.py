@@ -432,7 +432,9 @@ def read_values(
         is_json = name.endswith(":")
         name = name.removesuffix(":").strip()
         if not equals or not name:
-            raise UsageError(f"{option} {text[:60]!r} has no value", help=FORMS)
+            is_table = option == "-i" and text.endswith((".json", ".yaml", ".yml", ".toml"))
+            advice = f"for a file of inputs: --inputs {text}" if is_table else FORMS
+            raise UsageError(f"{option} {text[:60]!r} has no value", help=advice)
         if name in values and name not in lists:
             raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
         place = f"{option} {name}"
@@ -469,9 +471,20 @@ def with_paths(project: Project, workflow: Workflow, given: dict[str, Json]) -> 
             if port.type == "files" and isinstance(value, str):
                 is_list = value.lstrip().startswith("[")
                 value = _read_json(value, f"-i {name}") if is_list else [value]
+            for path in value if port.type == "files" and isinstance(value, list) else ():
+                _check_single(name, path)
             if name in given:
                 paths[name] = _in_project(project.root, name, value)
     return paths
+
+
+def _check_single(name: str, path: Json) -> None:
+    """Refuses a folder or a pattern in the place of a file, and says how its files are given."""
+    if not isinstance(path, str) or os.path.isfile(path) or "://" in path:
+        return
+    if os.path.isdir(path) or any(letter in path for letter in "*?["):
+        words = f"-i {name}: {path!r} is a folder or a pattern"
+        raise UsageError(words, help=f"for its files, write -i '{name}=@{path}'", code="R111")
 
 
 def _in_project(root: Path, name: str, value: Json) -> Json:

@@ -87,7 +87,7 @@ def some(places: Collection[str]) -> str:
     """Returns words for the first of some places, and the number of the others."""
     named = ", ".join(list(places)[:_NAMED_MAX])
     more = len(places) - _NAMED_MAX
-    return f"{named} and {more:,} more" if more > 0 else named or "none"
+    return f"{named} and {more:,} more" if more > 0 else named
 
 
 def one_meant(
@@ -99,7 +99,8 @@ def one_meant(
     if meant:
         words = f"several {what}s match: {some(meant)}"
         raise UsageError(words, help="say which with --at", code="W903")
-    hint = did_you_mean(wanted, known) or f"known: {some(known)}"
+    listed = f"known: {some(known)}" if known else f"`whorl show {run}` lists its steps"
+    hint = did_you_mean(wanted, known) or listed
     words = f"run {run} has no {what} {wanted!r}" if wanted else f"run {run} has no {what}"
     raise UsageError(words, help=hint, code="W902")
 

@@ -114,7 +114,7 @@ def schedule_add(
 @json_option
 @located
 def schedule_ls(project: Project, *, as_json: bool) -> None:
-    """List the schedules: when each is due, how its last firing ended, and what is wrong."""
+    """List the schedules: when each is due, and how its last run ended."""
     listed: list[Listed] = []
     if project.has_runs():
         with closing(project.open_store()) as store:
@@ -154,7 +154,7 @@ def schedule_resume(project: Project, *, name: str) -> None:
 @click.argument("name")
 @located
 def schedule_run(project: Project, *, name: str) -> None:
-    """Start the workflow of a schedule now, even if it is paused; a server does it."""
+    """Let a server start the workflow of a schedule now, even if it is paused."""
     _change(project, lambda schedules: schedules.table.ask(name))
     say(f"{name} is started by {_who(project)}")
 

@@ -312,7 +312,8 @@ def _number(text: str) -> float:
               help="The result of a step that is not run; also STEP:=JSON.")  # fmt: skip
 @options.budget_option("The most that it may spend.")
 @options.step_options
-@click.option("--yes", "may", is_flag=True, help="Allow commands, requests and written files.")
+@click.option("--yes", "-y", "may", is_flag=True,
+              help="Allow commands, requests and written files.")  # fmt: skip
 @show_options
 @partial(located, drives=True)
 def try_command(

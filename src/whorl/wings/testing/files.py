@@ -196,9 +196,8 @@ def mocked_run(project: Project, file: str, reading: Reading, test: str) -> Mock
     if not found:
         name = os.path.basename(file)
         words = f"there are no tests beside {name!r}, whose mocks would answer"
-        advice = (
-            f"write {Path(file).stem}{ENDINGS[0]}; `whorl test {file} --save` makes one of a run"
-        )
+        tests = f"{Path(file).stem}{ENDINGS[0]}"
+        advice = f"write {tests}; `whorl test {file} --save {tests}` makes one of a run"
         raise UsageError(words, help=advice)
     suites = [read_test_file(project, each) for each in found]
     names = [name for suite in suites for name in suite.fields["tests"]]

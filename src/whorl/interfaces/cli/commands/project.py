@@ -123,7 +123,7 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
 
 @click.group(cls=CommandGroup)
 def tools() -> None:
-    """Show what tools of MCP servers say about themselves, and accept what is new or has changed.
+    """Review and accept changed descriptions of MCP tools.
 
     \b
       whorl project tools ls
@@ -134,7 +134,7 @@ def tools() -> None:
 @tools.command(name="ls")
 @commands.with_json
 def tools_ls(project: Project, *, as_json: bool) -> None:
-    """List the tools whose descriptions models were given, and changes to accept."""
+    """List the tools that models were given, and changes to accept."""
     known = _known_tools(project)
     names, changes = known.names(), known.changes()
     changed = [{"name": change.name, "difference": change.difference} for change in changes]
@@ -151,7 +151,7 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
 @commands.yes_option
 @options.located
 def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
-    """Show which tools are new or describe themselves differently than before, and accept that.
+    """Show new and changed descriptions of tools, and accept them.
 
     \b
       whorl project tools accept notes/add

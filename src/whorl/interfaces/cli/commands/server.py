@@ -291,7 +291,7 @@ def token_rotate(
 @click.argument("name")
 @located
 def token_rm(project: Project, *, name: str) -> None:
-    """End a token, and the sessions of the page that were opened with it, at once.
+    """End a token, and the sessions of the page that it opened.
 
     \b
       whorl server token rm ci
