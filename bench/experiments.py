@@ -20,9 +20,9 @@ from whorl.wings.experiments.document import Case, Grader
 from whorl.wings.experiments.report import report_of
 from whorl.wings.experiments.trials import Grade, Graded, Outcome, Trial
 from whorl.wings.experiments.what_if.loop_facts import (
-    Call,
     IterationFacts,
     LoopFacts,
+    RecordedCall,
     Subject,
     atoms_in,
     facts_of,
@@ -52,7 +52,9 @@ def _subjects(loop: Loop) -> list[Subject]:
     for number in range(RUNS):
         rows = []
         for count in range(1, ITERATIONS + 1):
-            calls = [Call("", {"cost_usd": 0.003 + 0.001 * draw.random()}) for _ in range(2)]
+            calls = [
+                RecordedCall("", {"cost_usd": 0.003 + 0.001 * draw.random()}) for _ in range(2)
+            ]
             atoms = {atom: round(draw.random(), 2)}
             row = IterationFacts(count, "succeeded", is_judged=True, atoms=atoms, calls=calls)
             rows.append(row)

@@ -13,6 +13,6 @@ With pytest, the fixture `whorl` does the same, and a test that fails shows why 
 from __future__ import annotations
 
 from whorl.wings.testing.api import Failed, Outcome, Whorl, run
-from whorl.wings.testing.running import Call
+from whorl.wings.testing.running import StepCall
 
-__all__ = ["Call", "Failed", "Outcome", "Whorl", "run"]
+__all__ = ["Failed", "Outcome", "StepCall", "Whorl", "run"]

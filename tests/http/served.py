@@ -19,7 +19,7 @@ import pytest
 
 from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
-from whorl.interfaces.http.server import Place, Server, serving
+from whorl.interfaces.http.server import ListenOptions, Server, serving
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class Running:
     """A server that runs in a thread."""
 
     def __init__(
-        self, folder: Path, place: Place, environment: dict[str, str] | None = None
+        self, folder: Path, place: ListenOptions, environment: dict[str, str] | None = None
     ) -> None:
         self._folder = folder
         self._environment = TRUSTED if environment is None else environment
@@ -302,10 +302,10 @@ class Running:
 
 @contextmanager
 def running(
-    folder: Path, place: Place | None = None, environment: dict[str, str] | None = None
+    folder: Path, place: ListenOptions | None = None, environment: dict[str, str] | None = None
 ) -> Iterator[Running]:
     """A server on a project, until the block ends."""
-    server = Running(folder, place or Place(token=TOKEN), environment)
+    server = Running(folder, place or ListenOptions(token=TOKEN), environment)
     try:
         yield server
     finally:
@@ -314,7 +314,7 @@ def running(
 
 @contextmanager
 def connected(
-    folder: Path, place: Place | None = None, environment: dict[str, str] | None = None
+    folder: Path, place: ListenOptions | None = None, environment: dict[str, str] | None = None
 ) -> Iterator[Client]:
     """A client of a server on a project, until the block ends."""
     with running(folder, place, environment) as server:
@@ -372,7 +372,7 @@ def client(project: Path) -> Iterator[Client]:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client of a server that all tests of a module share; it takes drafts, too."""
     folder = make_project(tmp_path_factory.mktemp("shared"))
-    with connected(folder, Place(token=TOKEN, edits=True)) as client:
+    with connected(folder, ListenOptions(token=TOKEN, edits=True)) as client:
         yield client
 
 

@@ -14,7 +14,7 @@ from served import TOKEN, make_project, raw, running
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.auth import FAILURES_MAX
-from whorl.interfaces.http.server import Place, check_place, listen
+from whorl.interfaces.http.server import ListenOptions, check_place, listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ def door(
     if not target or not can_listen(host):
         pytest.skip(f"this machine cannot be reached at {request.param}")
     folder = make_project(tmp_path_factory.mktemp("door"))
-    with running(folder, Place(host=host, token=TOKEN)) as server:
+    with running(folder, ListenOptions(host=host, token=TOKEN)) as server:
         yield server, f"{target}:{server.port}"
 
 
@@ -160,7 +160,7 @@ def test_nothing_but_the_token_as_a_bearer_opens_a_door(door: tuple[Running, str
 def test_a_socket_of_the_file_system_is_not_offered(tmp_path: Path, host: str) -> None:
     """So none of its cells is open."""
     path = tmp_path / "whorl.sock"
-    place = Place(host=host.format(path), token=TOKEN)
+    place = ListenOptions(host=host.format(path), token=TOKEN)
 
     with pytest.raises(UsageError, match="is not an address to listen at"):
         listen(place.host, 0)
@@ -233,7 +233,7 @@ def test_forwarded_headers_count_behind_a_proxy_only(project: Path) -> None:
     }
     found = []
     for behind in (False, True):
-        place = Place(token=TOKEN, behind_proxy=behind)
+        place = ListenOptions(token=TOKEN, behind_proxy=behind)
         with running(project, place) as server, httpx2.Client(base_url=server.address) as client:
             found.append(client.get("/api/runs", headers=forwarded).status_code)
             other = forwarded | {"Origin": "https://evil.example"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import TOKEN, Client, connected, make_project, raw
 
-from whorl.interfaces.http.server import Place
+from whorl.interfaces.http.server import ListenOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +139,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[Client]:
-    with connected(folder, Place(token=TOKEN, edits=True)) as client:
+    with connected(folder, ListenOptions(token=TOKEN, edits=True)) as client:
         yield client
 
 

@@ -17,7 +17,7 @@ from whorl.errors import UsageError
 from whorl.interfaces.http import app as pages
 from whorl.interfaces.http.app import openapi_text
 from whorl.interfaces.http.auth import bits_of, read_token
-from whorl.interfaces.http.server import Place, check_place
+from whorl.interfaces.http.server import ListenOptions, check_place
 
 if TYPE_CHECKING:
     from served import Spawn
@@ -66,17 +66,17 @@ def test_exactly_the_files_of_the_page_are_served(
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
     with pytest.raises(UsageError, match="token") as caught:
-        check_place(Place(host=host))
+        check_place(ListenOptions(host=host))
 
     assert caught.value.code == "W906"
-    assert "encrypted" in check_place(Place(host=host, token=TOKEN))[0]
-    assert check_place(Place(host=host, token=TOKEN, behind_proxy=True)) == []
+    assert "encrypted" in check_place(ListenOptions(host=host, token=TOKEN))[0]
+    assert check_place(ListenOptions(host=host, token=TOKEN, behind_proxy=True)) == []
 
 
 @pytest.mark.threat(row="T12")
 def test_loopback_needs_no_token_of_the_operator() -> None:
     for host in ("127.0.0.1", "::1", "localhost", "127.1.2.3"):
-        assert check_place(Place(host=host)) == []
+        assert check_place(ListenOptions(host=host)) == []
 
 
 @pytest.mark.threat(row="T12")

@@ -14,7 +14,7 @@ import pytest
 from served import POLISH, TOKEN, connected, make_project
 
 from waiting import wait_until
-from whorl.interfaces.http.server import Place
+from whorl.interfaces.http.server import ListenOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def editor(folder: Path) -> Iterator[Client]:
     """A client of a server that saves files."""
-    with connected(folder, Place(token=TOKEN, edits=True)) as client:
+    with connected(folder, ListenOptions(token=TOKEN, edits=True)) as client:
         yield client
 
 

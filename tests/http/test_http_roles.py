@@ -12,7 +12,7 @@ import pytest
 from served import TOKEN, Client, connected, make_project, running
 
 from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.server import Place
+from whorl.interfaces.http.server import ListenOptions
 from whorl.interfaces.operations import OPERATIONS, ROUTES
 from whorl.runtimes.service.tables import ROLES, Tokens
 from whorl.runtimes.sqlite import SqliteStore
@@ -115,7 +115,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         (folder / f"{name}.yaml").write_text(text)
     (folder / "vault.yaml").write_text("password: !vault a-SECRET\n")
     (folder / "open.json").write_text('{"password": "a-SECRET')
-    with running(folder, Place(token=TOKEN, edits=True)) as server:
+    with running(folder, ListenOptions(token=TOKEN, edits=True)) as server:
         made = {role: change(folder, lambda t, r=role: t.add(f"{r}er", r)) for role in ROLES}
         yield folder, server.address, made
 

@@ -20,7 +20,7 @@ from provider_server import Seen, Server, answering, begin, chunk, send, with_se
 from campaign import amount
 from whorl.errors import ProviderError
 from whorl.providers.outbound.addresses import Policy
-from whorl.providers.outbound.client import Call, Credential, Outbound, Received
+from whorl.providers.outbound.client import Credential, Outbound, OutboundCall, Received
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def known_as(*addresses: str) -> Callable[[str, int], Awaitable[list[str]]]:
     return resolve
 
 
-def fault_of(call: Call, outbound: Outbound) -> ProviderError:
+def fault_of(call: OutboundCall, outbound: Outbound) -> ProviderError:
     async def main() -> None:
         try:
             await outbound.request(call)
@@ -74,14 +74,16 @@ def fault_of(call: Call, outbound: Outbound) -> ProviderError:
 
 def get(answer: Answerer, **options: Any) -> tuple[Received, Server]:
     """What comes of a call to a server of our own."""
-    return with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url, **options)))
+    return with_server(
+        answer, lambda out, s: out.request(OutboundCall(method="GET", url=s.url, **options))
+    )
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("host", PRIVATE_HOSTS.split())
 def test_no_private_place_is_called(host: str) -> None:
     for scheme in ("https", "http"):
-        call = Call(method="GET", url=f"{scheme}://{host}:1/x", timeout_s=5)
+        call = OutboundCall(method="GET", url=f"{scheme}://{host}:1/x", timeout_s=5)
         fault = fault_of(call, Outbound(Policy(), resolve=nowhere))
 
         assert (fault.code, fault.retryable) == ("P107", False)
@@ -101,7 +103,7 @@ def test_public_places_pass_the_check(host: str) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "::1", "169.254.169.254"])
 def test_a_name_that_resolves_to_a_private_place(address: str) -> None:
-    call = Call(method="GET", url="https://innocent.example/x")
+    call = OutboundCall(method="GET", url="https://innocent.example/x")
     fault = fault_of(call, Outbound(Policy(), resolve=known_as("93.184.216.34", address)))
 
     assert fault.code == "P107"
@@ -110,7 +112,7 @@ def test_a_name_that_resolves_to_a_private_place(address: str) -> None:
 
 @pytest.mark.parametrize("policy", [Policy(), Policy(private_network=True)])
 def test_plain_http_to_a_public_place_is_refused(policy: Policy) -> None:
-    call = Call(method="GET", url="http://example.com/x")
+    call = OutboundCall(method="GET", url="http://example.com/x")
     fault = fault_of(call, Outbound(policy, resolve=known_as("93.184.216.34")))
 
     assert fault.code == "P107"
@@ -134,7 +136,7 @@ UNCLEAR_URLS = """
     ],
 )
 def test_unclear_urls_are_refused(url: str) -> None:
-    fault = fault_of(Call(method="GET", url=url), Outbound(Policy(), resolve=nowhere))
+    fault = fault_of(OutboundCall(method="GET", url=url), Outbound(Policy(), resolve=nowhere))
 
     assert fault.code == "P113"
     assert "hunter22" not in str(fault)
@@ -150,7 +152,7 @@ def test_a_server_gets_the_words_of_a_query(queries: list[str]) -> None:
     async def make(out: Outbound, server: Server) -> None:
         for words in queries:
             url = f"{server.url}/a b/{words.replace('?', '')}/?q={words}&n=1"
-            await out.request(Call(method="GET", url=url))
+            await out.request(OutboundCall(method="GET", url=url))
 
     _, server = with_server(answering(b"ok"), make)
 
@@ -215,7 +217,7 @@ def test_a_redirect_to_another_host_takes_no_credentials(
 
     async def make(out: Outbound, server: Server) -> Received:
         origin = f"http://first.example:{server.port}"
-        call = Call(
+        call = OutboundCall(
             method="POST",
             url=f"{origin}/first",
             headers=(("X-Token", "mine"), ("Cookie", "c=1"), ("Accept", "text/plain")),
@@ -261,7 +263,7 @@ def test_queries_and_secrets_stay_out_of_messages() -> None:
 
     async def make(out: Outbound, server: Server) -> Received:
         origin = f"http://127.0.0.1:{server.port}"
-        call = Call(
+        call = OutboundCall(
             method="GET",
             url=f"{origin}/p?token=abc",
             credential=Credential(origin, (("x-key", secret),)),
@@ -308,7 +310,7 @@ def test_where_hosts_are_named_only_those_are_called(
         raise OSError("nobody is asked here")
 
     policy = Policy(hosts=hosts, private_network=True)
-    fault = fault_of(Call(method="GET", url=url), Outbound(policy, resolve=resolve))
+    fault = fault_of(OutboundCall(method="GET", url=url), Outbound(policy, resolve=resolve))
 
     assert bool(looked_up) is is_called
     assert ("not among the hosts" in str(fault)) is not is_called

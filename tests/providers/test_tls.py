@@ -13,7 +13,7 @@ import pytest
 
 from whorl.errors import ProviderError
 from whorl.providers.outbound.addresses import Policy
-from whorl.providers.outbound.client import Call, Outbound
+from whorl.providers.outbound.client import Outbound, OutboundCall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,9 @@ def call(certificate: Path, host: str, names: list[str], *, trusted: bool) -> by
             trust = ssl.create_default_context(cafile=str(certificate.parent / "cert.pem"))
             outbound._connections("https", of_operator=False)._trust = trust
         try:
-            return (await outbound.request(Call(method="GET", url=f"https://{host}:{port}/"))).body
+            return (
+                await outbound.request(OutboundCall(method="GET", url=f"https://{host}:{port}/"))
+            ).body
         finally:
             await outbound.close()
             server.close()

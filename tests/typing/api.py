@@ -102,7 +102,7 @@ def in_a_test(fixture: testing.Whorl) -> None:
     assert_type(outcome.ok, bool)
     assert_type(outcome.loop("polish"), whorl.LoopResult)
     assert_type(outcome.step("polish[2]/review"), whorl.Record)
-    assert_type(outcome.calls("review"), tuple[testing.Call, ...])
+    assert_type(outcome.calls("review"), tuple[testing.StepCall, ...])
     assert_type(outcome.calls()[0].inputs, whorl.Json)
     assert_type(outcome.seconds, float)
     assert_type(outcome.why(), str)

@@ -13,7 +13,7 @@ from simulation.world import World
 from whorl import ir
 from whorl.interpreter.events import Cancel, Event, SetTimer
 from whorl.interpreter.plan import Plan
-from whorl.runtimes.replay_core import Arrival, Call, PureDriver
+from whorl.runtimes.replay_core import Arrival, PureDriver, ReadyCall
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -108,7 +108,7 @@ def test_a_pilot_that_is_full_begins_nothing_and_the_next_one_does() -> None:
     after = PureDriver(pilot.machine.plan, pilot.machine.snapshot(), effects={"ask": 1})
     wanted, others = after.commands(12.0)
     assert [perform.address for perform in wanted] == ["u"]
-    assert [each.perform.address for each in others if isinstance(each, Call)] == ["a"]
+    assert [each.perform.address for each in others if isinstance(each, ReadyCall)] == ["a"]
 
 
 @pytest.mark.parametrize("is_full", [False, True])
@@ -126,7 +126,7 @@ def test_whoever_takes_over_sends_what_a_budget_held_back(is_full: bool, is_paus
         after.arrive(Event("run.paused", "", 12.0, {}))
     wanted, others = after.commands(12.0, is_full=is_full)
 
-    assert [each.perform.address for each in others if isinstance(each, Call)] == ["b"]
+    assert [each.perform.address for each in others if isinstance(each, ReadyCall)] == ["b"]
     asked = [perform.address for perform in wanted]
     assert asked == ([] if is_full or is_paused else ["c", "a"])
     doubts = [entry.address for entry in after.take_entries() if entry.kind == "task.in_doubt"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
 from whorl.lazily import dataclass
 from whorl.source import LIMITS
-from whorl.source.paths import Place, find_beside, list_beside, open_beside, resolve_beside
+from whorl.source.paths import SearchFolder, find_beside, list_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class SourceFiles(Protocol):
     def find(self, base: str, names: Sequence[str]) -> str | None:
         """Returns how `base` would name the nearest file with one of these names."""
 
-    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[SearchFolder]:
         """Returns the files with one of these endings around `base`, the nearest place first."""
 
 
@@ -74,7 +74,7 @@ class ProjectFiles:
     def find(self, base: str, names: Sequence[str]) -> str | None:
         return find_beside(base, names, root=self.root, folders=self.folders)
 
-    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[SearchFolder]:
         return list_beside(base, endings, root=self.root, folders=self.folders)
 
 
@@ -95,7 +95,7 @@ class NoFiles:
     def find(self, base: str, names: Sequence[str]) -> str | None:
         return None
 
-    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[SearchFolder]:
         return ()
 
 
@@ -128,7 +128,7 @@ class UnsavedFiles:
         unsaved = (name for name in names if self._text(base, name) is not None)
         return next(unsaved, None) or self.files.find(base, names)
 
-    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[SearchFolder]:
         return self.files.list(base, endings)
 
 

@@ -171,7 +171,7 @@ def call_fault(entry: FunctionEntry, error: Exception, offset: int) -> LanguageE
 
 
 # Where a place of a text begins and ends, and what comes there.
-Place: TypeAlias = tuple[int, int, str]
+ArgumentPosition: TypeAlias = tuple[int, int, str]
 FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
 
 
@@ -296,7 +296,7 @@ class Run:
             return to_text(value)
         raise EvaluationError(f"{kind_of(value)} cannot be printed")
 
-    def fill(self, template: str, places: Iterable[Place], operation: str) -> str:
+    def fill(self, template: str, places: Iterable[ArgumentPosition], operation: str) -> str:
         """Replace places of a text; it is refused while it grows, and paid for when it is done."""
         pieces: list[str] = []
         size = end = 0

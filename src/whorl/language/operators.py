@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whorl.language.calls import Place, Run
+from whorl.language.calls import ArgumentPosition, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import UNDEFINED, Value, kind_of, well_formed
 from whorl.lazily import regex
@@ -37,7 +37,7 @@ def fill_percent(run: Run, template: str, values: Value) -> str:
     named = values if isinstance(values, dict) else None
     waiting = iter(values if isinstance(values, list) else [values])
 
-    def places() -> Iterator[Place]:
+    def places() -> Iterator[ArgumentPosition]:
         for place in _PERCENT.finditer(template):
             run.spend(1)
             yield place.start(), place.end(), _percent_place(run, place, named, waiting)

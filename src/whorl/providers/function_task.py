@@ -23,7 +23,7 @@ from whorl.providers.functions import Raised, calling, how_to_give, import_funct
 from whorl.providers.http import Http, checked_value, detail_of, value_of
 from whorl.providers.json_values import LARGE, NotJson, as_json, beside, json_bytes
 from whorl.providers.models.conversation import without_nulls
-from whorl.providers.outbound.client import Call
+from whorl.providers.outbound.client import OutboundCall
 from whorl.providers.task import Context, Inputs, OwnTask, Reply, Usage, iteration_of, time_limit
 
 if TYPE_CHECKING:
@@ -113,10 +113,12 @@ class Use(OwnTask):
         return self._context.plugin(name)
 
 
-def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> Call:
+def _json_call(url: str, value: Json, request: Request, timeout_s: float) -> OutboundCall:
     key = (("idempotency-key", request.key),) if request.key else ()
     headers = (("content-type", "application/json"), *key)
-    call = Call(method="POST", url=url, headers=headers, body=json_bytes(value), of_operator=True)
+    call = OutboundCall(
+        method="POST", url=url, headers=headers, body=json_bytes(value), of_operator=True
+    )
     return replace(call, timeout_s=request.timeout_s or timeout_s)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urljoin
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import NotJson, beside, clean, json_bytes, parse_json
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import Call, Credential, malformed, retry_after
+from whorl.providers.outbound.client import Credential, OutboundCall, malformed, retry_after
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.sections import basic
 from whorl.providers.task import Emit, Inputs, OwnTask, Reply, Request, Usage
@@ -75,7 +75,9 @@ class Http(OwnTask):
             value = await all_pages(value, len(received.body), wanted, fetch)
         return Reply(value, Usage(calls=1), detail)
 
-    async def _page(self, inputs: Inputs, call: Call, place: str) -> tuple[dict[str, Json], int]:
+    async def _page(
+        self, inputs: Inputs, call: OutboundCall, place: str
+    ) -> tuple[dict[str, Json], int]:
         """Reads another page of a list; for a page on another host, without the call's headers."""
         url = urljoin(call.url, place)
         if origin_of(url) != origin_of(call.url):
@@ -104,7 +106,7 @@ def detail_of(received: Received, inputs: Inputs) -> dict[str, Json]:
     return detail | ({"secure": True} if inputs.flag("hide_reply") else {})
 
 
-def _call_of(inputs: Inputs, request: Request) -> Call:
+def _call_of(inputs: Inputs, request: Request) -> OutboundCall:
     method = inputs.text("method", "GET").upper()
     if method not in METHODS:
         inputs.refuse("method", f"must be one of {', '.join(METHODS)}, not {method!r}")
@@ -133,7 +135,9 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
         bare, hash_mark, fragment = url.partition("#")
         url = f"{bare}{'&' if '?' in bare else '?'}{urlencode(pairs)}{hash_mark}{fragment}"
     given_s, chosen = request.timeout_s or TIMEOUT_S, tuple(headers.items())
-    return Call(method=method, url=url, headers=chosen, body=body, follow=True, timeout_s=given_s)
+    return OutboundCall(
+        method=method, url=url, headers=chosen, body=body, follow=True, timeout_s=given_s
+    )
 
 
 def content_of(value: Json) -> tuple[bytes, str] | None:

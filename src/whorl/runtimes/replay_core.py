@@ -35,7 +35,7 @@ class Arrival:
     due: float | None = None
 
 
-class Call(NamedTuple):
+class ReadyCall(NamedTuple):
     """A call that may go out; `cap` is the number of tokens that its answer may have."""
 
     perform: Perform
@@ -97,14 +97,14 @@ class PureDriver:
 
     def commands(
         self, at: float, *, is_full: bool = False
-    ) -> tuple[list[Perform], list[Call | SetTimer | Cancel]]:
+    ) -> tuple[list[Perform], list[ReadyCall | SetTimer | Cancel]]:
         """Returns the tasks that need intents, and all other commands, in order.
 
         Intents that are made here have the time `at`. If it `is_full`, another execution continues
         soon; new tasks are left to it, since its restored machine asks for them again.
         """
         wanted: dict[str, Perform] = {}
-        others: list[Call | SetTimer | Cancel] = []
+        others: list[ReadyCall | SetTimer | Cancel] = []
         while polled := self.machine.poll():
             sure: dict[str, Perform] = {}
             for command in polled:
@@ -119,7 +119,7 @@ class PureDriver:
                             # If it was held back, its intent is in the journal.
                             sure.pop(address, None)
                             wanted.pop(address, None)
-                            others.append(Call(perform, cap))
+                            others.append(ReadyCall(perform, cap))
                     case Cancel(address):
                         for intents in (sure, wanted, self._asked):
                             intents.pop(address, None)

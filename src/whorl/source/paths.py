@@ -238,7 +238,7 @@ class Nearby:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchFolder:
     """A folder that was searched, nearest files first.
 
     With `below`, files in its subfolders are found without the name of the folder.
@@ -275,7 +275,7 @@ def find_beside(
 
 def list_beside(
     base_file: str, endings: tuple[str, ...], *, root: str, folders: Iterable[str] = ()
-) -> Iterator[Place]:
+) -> Iterator[SearchFolder]:
     """Returns the files with one of these endings in each of the places of `find_beside`.
 
     At most `FILES_MAX` of them in each place; hidden ones are left out.
@@ -288,9 +288,9 @@ def list_beside(
         return
     places = dict.fromkeys((start, *named))
     for place in places:
-        yield Place(_listed(place, top, endings, start))
+        yield SearchFolder(_listed(place, top, endings, start))
     if top not in places:
-        yield Place(_listed(top, top, endings, start), below=False)
+        yield SearchFolder(_listed(top, top, endings, start), below=False)
 
 
 def _listed(place: Path, top: Path, endings: tuple[str, ...], start: Path) -> tuple[Nearby, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects import Opened, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source.paths import Nearby, Place
+from whorl.source.paths import Nearby, SearchFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,10 +42,10 @@ class Memory:
         found = next((name for name in names if name in self._files), None)
         return found or (names[0] if self._complete else None)
 
-    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[SearchFolder]:
         """All files, each in its folder."""
         names = [name for name in self._files if name.endswith(endings)]
-        return [Place(tuple(Nearby(name, name.rpartition("/")[0]) for name in names))]
+        return [SearchFolder(tuple(Nearby(name, name.rpartition("/")[0]) for name in names))]
 
 
 def read(text: str) -> Reading:

@@ -12,9 +12,9 @@ from campaign import amount, seeds
 from experiments.programs import EVERYTHING, Answers, draw_shape, drawn, loop_in, program, run
 from whorl.wings.experiments.what_if.evaluate import AlikeRules, Rule
 from whorl.wings.experiments.what_if.loop_facts import (
-    Call,
     IterationFacts,
     LoopFacts,
+    RecordedCall,
     Subject,
     atoms_in,
     facts_of,
@@ -35,7 +35,7 @@ def made_facts(loop: Loop, number: int, iterations: int, draw: random.Random) ->
     score = next(iter(atoms_in([loop.until])))
     rows = []
     for count in range(1, iterations + 1):
-        calls = [Call("", {"cost_usd": 0.003 + 0.001 * draw.random(), "calls": 1})] * 2
+        calls = [RecordedCall("", {"cost_usd": 0.003 + 0.001 * draw.random(), "calls": 1})] * 2
         atoms: dict[str, Any] = {score: round(draw.random(), 2)}
         row = IterationFacts(count, "succeeded", "", is_judged=True, atoms=atoms, calls=calls)
         rows.append(row)

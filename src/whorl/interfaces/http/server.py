@@ -59,7 +59,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenOptions:
     """Where a server listens, its token and its options."""
 
     host: str = "127.0.0.1"
@@ -199,7 +199,7 @@ class ProxiedConnection(Connection):
 
 @asynccontextmanager
 async def serving(
-    project: Project, place: Place, drain_s: float | None = None
+    project: Project, place: ListenOptions, drain_s: float | None = None
 ) -> AsyncIterator[tuple[Server, str]]:
     """Runs a server and yields it with its address; `drain_s` replaces the configured one."""
     sock = listen(place.host, place.port)
@@ -246,7 +246,7 @@ def _no_long_pauses() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def check_place(place: Place) -> list[str]:
+def check_place(place: ListenOptions) -> list[str]:
     if place.is_loopback:
         return []
     if not place.token:

@@ -230,7 +230,7 @@ class HttpWire:
             key += f"-{conversation.cap}"
         return key
 
-    def _call(self, provider: ProviderSettings, body: Body | None, key: str) -> client.Call:
+    def _call(self, provider: ProviderSettings, body: Body | None, key: str) -> client.OutboundCall:
         """Builds a request with the provider's key and headers, which are bound to its host."""
         secrets = provider.headers
         if (own := provider.api_key) is not None:
@@ -240,7 +240,7 @@ class HttpWire:
         accept = ", ".join((*self.stream_types, "application/json"))
         headers = (("content-type", "application/json"), ("accept", accept), *self.headers)
         credential = client.Credential(origin_of(provider.base_url), secrets) if secrets else None
-        return client.Call(
+        return client.OutboundCall(
             method="GET" if body is None else "POST",
             url=self.url(provider.base_url, is_check=body is None),
             headers=(*headers, ("idempotency-key", key)) if key else headers,
@@ -251,7 +251,7 @@ class HttpWire:
             of_operator=True,
         )
 
-    async def _ask(self, call: client.Call, emit: Emit) -> Answer:
+    async def _ask(self, call: client.OutboundCall, emit: Emit) -> Answer:
         async with self._outbound.stream(call) as incoming:
             if not 200 <= incoming.status < 300:
                 raise self._outbound.fault(incoming, await incoming.read())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
 
 Address: TypeAlias = IPv4Address | IPv6Address
-Place: TypeAlias = Literal[
+AddressKind: TypeAlias = Literal[
     "public", "loopback", "private", "link-local", "metadata", "multicast", "reserved"
 ]
 
@@ -40,7 +40,7 @@ _METADATA = frozenset(
     )
 )
 
-_PLACES: tuple[tuple[Place, str], ...] = (
+_PLACES: tuple[tuple[AddressKind, str], ...] = (
     ("loopback", "127.0.0.0/8 ::1/128"),
     ("private", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7 fec0::/10"),
     ("link-local", "169.254.0.0/16 fe80::/10"),
@@ -59,7 +59,7 @@ _TEREDO = IPv6Network("2001::/32")
 _ISATAP = 0x5EFE
 
 
-def place_of(address: Address) -> Place:
+def place_of(address: Address) -> AddressKind:
     """Returns the kind of an address; one that leads to several gets the least public kind."""
     if isinstance(address, IPv6Address):
         address = IPv6Address(int(address))  # without a scope
@@ -225,7 +225,7 @@ def _refusal(url: str, reason: str) -> ProviderError:
 
 
 # General permission for the private network excludes addresses that hand out credentials.
-_GENERALLY_PERMITTED: frozenset[Place] = frozenset({"loopback", "private"})
+_GENERALLY_PERMITTED: frozenset[AddressKind] = frozenset({"loopback", "private"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +233,8 @@ class Policy:
     """The network rules of the operator.
 
     `origins` are those that the configuration names. They are open to its own calls
-    (`Call.of_operator`), but not to calls that a workflow makes. If `hosts` are set, only these and
-    `origins` are called.
+    (`OutboundCall.of_operator`), but not to calls that a workflow makes. If `hosts` are set, only
+    these and `origins` are called.
     """
 
     private_network: bool | tuple[str, ...] = False

@@ -200,7 +200,7 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class OutboundCall:
     """A request. `timeout_s` is for all of it, including redirects and reading.
 
     A call to an address `of_operator` has the permission of addresses that the configuration names.
@@ -234,7 +234,7 @@ class Outbound:
             asyncio.AbstractEventLoop, dict[tuple[str, bool], Connections]
         ] = WeakKeyDictionary()
 
-    async def request(self, call: Call, *, check_status: bool = False) -> Received:
+    async def request(self, call: OutboundCall, *, check_status: bool = False) -> Received:
         """Sends a call and reads the reply; with `check_status` raises if it is unsuccessful."""
         async with self.stream(call) as incoming:
             incoming.body = await incoming.read()
@@ -243,7 +243,7 @@ class Outbound:
             return incoming
 
     @asynccontextmanager
-    async def stream(self, call: Call) -> AsyncIterator[Received]:
+    async def stream(self, call: OutboundCall) -> AsyncIterator[Received]:
         target = target_of(call.url)
         try:
             async with asyncio.timeout(call.timeout_s) as deadline, AsyncExitStack() as stack:
@@ -267,7 +267,7 @@ class Outbound:
             await connections.aclose()
 
     async def _send(
-        self, call: Call, target: Target, stack: AsyncExitStack
+        self, call: OutboundCall, target: Target, stack: AsyncExitStack
     ) -> tuple[Response, Target]:
         """Returns the reply, open until the stack is closed, and its target."""
         import httpcore2
@@ -311,7 +311,7 @@ class Outbound:
         return schemes[scheme, of_operator]
 
 
-def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]:
+def _headers(call: OutboundCall, target: Target, what: str) -> list[tuple[bytes, bytes]]:
     chosen = {"host": target.authority, "accept": "*/*", "accept-encoding": "gzip, deflate"}
     chosen["user-agent"] = "whorl"
     for name, value in call.headers:
@@ -327,7 +327,7 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
         raise ProviderError(f"{what}: a header is not plain text", code="P104") from None
 
 
-def _redirected(call: Call, status: int, *, same: bool) -> Call:
+def _redirected(call: OutboundCall, status: int, *, same: bool) -> OutboundCall:
     """Returns the call that follows a redirect; to another origin it carries no secrets."""
     keeps_body = status in (307, 308) or call.method in ("GET", "HEAD")
     headers = call.headers

@@ -18,7 +18,7 @@ from whorl.errors import ProviderError
 from whorl.providers.json_values import beside
 from whorl.providers.outbound import client as http_client
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import Call, Credential, Outbound, Received
+from whorl.providers.outbound.client import Credential, Outbound, OutboundCall, Received
 from whorl.providers.processes import Program, ServerErrors, end_group, start_program
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class _Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         is_news = request.method == "GET"
-        call = Call(
+        call = OutboundCall(
             method=request.method,
             url=str(request.url),
             headers=tuple((k, v) for k, v in request.headers.items() if k.lower() not in _OWN),

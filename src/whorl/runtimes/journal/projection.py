@@ -349,7 +349,7 @@ LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished"
 # What calls are charged with, by hour, loop and model: what a store keeps of each run's money.
 
 # The hour since the epoch, the loop without the numbers of iterations, and the model.
-Place: TypeAlias = tuple[int, str, str]
+SpendingKey: TypeAlias = tuple[int, str, str]
 
 HOUR_S: Final = 3600
 # What tells of the money of a run.
@@ -449,5 +449,5 @@ class ChargeFold(RunFold[LoopFold]):
         self.models.clear()
 
 
-def place_of(event: Event, model: str) -> Place:
+def place_of(event: Event, model: str) -> SpendingKey:
     return int(event.at // HOUR_S), loop_of(event.address), model

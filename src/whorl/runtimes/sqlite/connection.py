@@ -40,7 +40,7 @@ _MISSING: Final = """SELECT sql FROM other.sqlite_schema WHERE type = 'table' AN
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoreFile:
     """The file of a store, and options for tests: a single connection, the size of the log."""
 
     path: str
@@ -52,7 +52,7 @@ class Place:
     is_strange: bool = False
 
 
-def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> Place:
+def prepare(place: StoreFile, *, create: bool, registry: Registry | None = None) -> StoreFile:
     """Makes the store's file; refuses another format and foreign files, without a change.
 
     A new store is registered; a store that the `registry` does not know is opened read-only.
@@ -91,7 +91,7 @@ def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> 
         raise StoreError(words, help=remedy) from error
 
 
-def open_writer(place: Place) -> apsw.Connection:
+def open_writer(place: StoreFile) -> apsw.Connection:
     connection = _open(place, _READ_WRITE)
     # A backup has no log beside it until a process writes to it.
     patiently(lambda: connection.pragma("journal_mode", "WAL"))
@@ -107,7 +107,7 @@ def open_writer(place: Place) -> apsw.Connection:
 def copy_all(connection: apsw.Connection, path: str) -> None:
     """Copies the whole store to a new file that only the user can read, without owners."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    target = _open(Place(path), _READ_WRITE)
+    target = _open(StoreFile(path), _READ_WRITE)
     connection.execute("BEGIN")
     try:
         # From the first reading on it sees one state of the store, whatever others write.
@@ -126,13 +126,13 @@ def copy_all(connection: apsw.Connection, path: str) -> None:
         target.close()
 
 
-def copy_rows(source: Place, path: str, tables: Sequence[str], *, is_own: bool) -> None:
+def copy_rows(source: StoreFile, path: str, tables: Sequence[str], *, is_own: bool) -> None:
     """Copies only rows of these tables into a new store.
 
     If the other store `is_own`, tables that the new store lacks are created as they are there.
     Tables and columns that the other store lacks are left out.
     """
-    connection = _open(Place(path), _READ_WRITE | apsw.SQLITE_OPEN_URI)
+    connection = _open(StoreFile(path), _READ_WRITE | apsw.SQLITE_OPEN_URI)
     try:
         other = f"file:{quote(os.path.abspath(source.path))}?mode=ro"
         connection.execute("ATTACH ? AS other", (other,))
@@ -201,7 +201,7 @@ def patiently(action: Callable[[], object]) -> None:
             return
 
 
-def _look(place: Place, *, may_roll_back: bool) -> str | None:
+def _look(place: StoreFile, *, may_roll_back: bool) -> str | None:
     """Returns the id of a store, or None if the file is empty; refuses a foreign file."""
     for flags in (_READ_ONLY, _READ_WRITE):
         connection = _open(place, flags)
@@ -217,7 +217,7 @@ def _look(place: Place, *, may_roll_back: bool) -> str | None:
     raise AssertionError
 
 
-def _id_of(place: Place, connection: apsw.Connection) -> str | None:
+def _id_of(place: StoreFile, connection: apsw.Connection) -> str | None:
     stored = dict.fromkeys(("application_id", "user_version"), 0)
     # In one transaction: another process may be making the store at this moment.
     patiently(lambda: connection.execute("BEGIN"))
@@ -235,7 +235,7 @@ def _id_of(place: Place, connection: apsw.Connection) -> str | None:
     return str(ids[0][0]) if ids else ""
 
 
-def _make_tables(place: Place, registry: Registry | None) -> bool:
+def _make_tables(place: StoreFile, registry: Registry | None) -> bool:
     """Makes and registers a store; returns False if another process was faster."""
     connection = _open(place, _READ_WRITE)
     try:
@@ -262,7 +262,7 @@ def _make_tables(place: Place, registry: Registry | None) -> bool:
         connection.close()
 
 
-def _open(place: Place, flags: int) -> apsw.Connection:
+def _open(place: StoreFile, flags: int) -> apsw.Connection:
     connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -281,7 +281,7 @@ def _open(place: Place, flags: int) -> apsw.Connection:
 class Reader:
     """A pool of connections that cannot write; usable from any thread, without an event loop."""
 
-    def __init__(self, place: Place, watch: FileWatch) -> None:
+    def __init__(self, place: StoreFile, watch: FileWatch) -> None:
         self._place = place
         self._watch = watch
         self._idle: deque[apsw.Connection] = deque()

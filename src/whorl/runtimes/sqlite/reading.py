@@ -30,8 +30,8 @@ from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.change_watch import FileWatch
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, SIZES, Sizes, fits
 from whorl.runtimes.sqlite.connection import (
-    Place,
     Reader,
+    StoreFile,
     copy_all,
     copy_rows,
     fetch,
@@ -275,7 +275,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
 
     def __init__(
         self,
-        place: Place,
+        place: StoreFile,
         clock: Callable[[], float],
         monotonic: Callable[[], float],
         *,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.language.libraries import Amendment
     from whorl.runtimes.journal.journal import NewRun, RunId
-    from whorl.runtimes.journal.projection import Place
+    from whorl.runtimes.journal.projection import SpendingKey
     from whorl.runtimes.sqlite.encoding import Encoded
 
 
@@ -132,7 +132,7 @@ class RunRecord(ChargeFold):
     shown: LoopFold = field(default_factory=lambda: _NO_LOOP)
     loop_changes: list[LoopChange] = field(default_factory=list)
     # What was charged and is not written yet.
-    spending: dict[Place, Spent] = field(default_factory=dict)
+    spending: dict[SpendingKey, Spent] = field(default_factory=dict)
 
     def charged(self, event: Event, model: str, sign: int) -> None:
         usage: Any = event.body["usage"]

@@ -26,7 +26,7 @@ from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.change_watch import TRY_EVERY_S
-from whorl.runtimes.sqlite.connection import Place, prepare
+from whorl.runtimes.sqlite.connection import StoreFile, prepare
 from whorl.runtimes.sqlite.encoding import encode, to_text, whole
 from whorl.runtimes.sqlite.faults import check_log, closed, ended, is_fsync_fault, strange
 from whorl.runtimes.sqlite.ownership import (
@@ -139,7 +139,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
     ) -> None:
         if create:
             check_log(str(path))
-        place = Place(str(path), vfs, exclusive, checkpoint_pages, is_strange=is_strange)
+        place = StoreFile(str(path), vfs, exclusive, checkpoint_pages, is_strange=is_strange)
         place = prepare(place, create=create, registry=registry)
         super().__init__(place, clock, monotonic, is_mirror=is_mirror)
         self.seals = seals or Seals()
@@ -413,7 +413,7 @@ class Writer:
 
     def __init__(
         self,
-        place: Place,
+        place: StoreFile,
         watch: FileWatch,
         clock: Callable[[], float],
         monotonic: Callable[[], float],

@@ -74,7 +74,7 @@ def starts_of(workflow: Workflow, start: Start, now: float) -> Starts:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TriggerCall:
     """A call of a trigger: its parts, each as JSON."""
 
     method: str
@@ -94,7 +94,7 @@ def checked_start(reading: Reading, providers: Providers, start: Start) -> tuple
     return permitted(reading.workflow, providers, start)
 
 
-def inputs_of(trigger: Trigger, call: Call) -> Values:
+def inputs_of(trigger: Trigger, call: TriggerCall) -> Values:
     """Returns the inputs of a run from a call. Raises UsageError W902 if it does not fit."""
     parameters = _matched(trigger.path, call.path)
     if parameters is None:

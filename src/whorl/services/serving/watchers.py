@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from whorl.errors import ProviderError, StoreError, UsageError, safe
 from whorl.interpreter.events import Event, split_iteration
 from whorl.providers.outbound.addresses import Policy, origin_of
-from whorl.providers.outbound.client import Call, Credential, Outbound
+from whorl.providers.outbound.client import Credential, Outbound, OutboundCall
 from whorl.runtimes.journal.journal import amount_of, count_of, text_of
 from whorl.runtimes.journal.projection import UNKNOWN, LoopFold, model_named
 from whorl.runtimes.runtime import Watcher
@@ -140,7 +140,7 @@ class Notifier(Watcher):
     async def _send(self, run: RunId, notice: dict[str, Json]) -> None:
         try:
             notice |= await asyncio.to_thread(self._about, run, notice["event"] == "waiting")
-            call = Call(
+            call = OutboundCall(
                 method="POST",
                 url=self._settings.url,
                 headers=(("content-type", "application/json"),),

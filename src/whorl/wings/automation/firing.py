@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 from whorl.errors import StoreError, UsageError, WhorlError, safe
 from whorl.providers.json_values import table_of
 from whorl.providers.task import Request
-from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of, starts_of
+from whorl.services.serving.triggers import TriggerCall, computed, inputs_of, scope_of, starts_of
 from whorl.wings.automation import rules
 from whorl.wings.automation.registry import Schedules, lets_triggers, not_let, of_triggers, prepared
 from whorl.wings.automation.table import Firing, Schedule, ScheduleTable
@@ -296,7 +296,7 @@ async def polled(
         rule[_NEXT] = seals.seal(urljoin(base, location[0]), schedule.id)
     if reply.get("status") == 202:  # there is no news
         return None, rule
-    call = Call("POST", trigger.path, headers=headers, body=_body(reply))
+    call = TriggerCall("POST", trigger.path, headers=headers, body=_body(reply))
     return replace(start, input=start.input | inputs_of(trigger, call)), rule
 
 

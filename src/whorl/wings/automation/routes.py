@@ -28,7 +28,7 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.store import HookRow
 from whorl.runtimes.start_options import Start
 from whorl.services.serving import triggers
-from whorl.services.serving.triggers import CODE, Call, Starts, checked_start, inputs_of
+from whorl.services.serving.triggers import CODE, Starts, TriggerCall, checked_start, inputs_of
 from whorl.services.steering import called
 from whorl.wings.automation.firing import Scheduler
 from whorl.wings.automation.registry import Listed, NewSchedule
@@ -267,7 +267,7 @@ hooks_router = APIRouter(prefix="/hooks", tags=["hooks"])
 )
 async def call_trigger(state: State, request: Request, workflow: str, trigger: str) -> Response:
     """Starts the runs of a trigger for a call, and answers the caller with the run's answer."""
-    call = Call(
+    call = TriggerCall(
         method=request.method,
         path=str(request.path_params.get("path", "")),
         queries={k: v for k, v in request.query_params.items() if k != "sig"},
@@ -314,7 +314,9 @@ async def take_call(state: State, request: Request, run: KnownRun, at: str) -> R
     return JSONResponse({"run": run})
 
 
-def _prepared(state: ServerState, name: str, trigger: str, call: Call) -> tuple[Workflow, Starts]:
+def _prepared(
+    state: ServerState, name: str, trigger: str, call: TriggerCall
+) -> tuple[Workflow, Starts]:
     listed = state.catalogue.named(name)
     path = str(state.file(listed.file))
     reading = state.project.read(path, listed.named)

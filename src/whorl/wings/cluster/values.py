@@ -95,7 +95,7 @@ class Codec(PayloadCodec, WithSerializationContext):
     `_bound` names the run and the call of a value; the encryption is bound to both.
     """
 
-    def __init__(self, place: Place | None = None, key: str = "") -> None:
+    def __init__(self, place: BlobStore | None = None, key: str = "") -> None:
         self._place = place
         self._cipher = AESGCM(hashlib.sha256(key.encode()).digest()) if key else None
         self._bound = b""
@@ -145,7 +145,7 @@ class Codec(PayloadCodec, WithSerializationContext):
             why = "it was encrypted with another key, or for another run or call"
             raise _unreadable(why) from None
 
-    async def _kept(self, place: Place, name: bytes) -> bytes:
+    async def _kept(self, place: BlobStore, name: bytes) -> bytes:
         """Returns a stored value after checking that its name is its hash."""
         if not _NAME.fullmatch(name):
             raise _unreadable("its name is not a hash")
@@ -171,7 +171,7 @@ def bound_to(converter: DataConverter, namespace: str, run: str, call: str = "")
     return converter.with_context(context)
 
 
-def converter(place: Place | None = None, key: str = "") -> DataConverter:
+def converter(place: BlobStore | None = None, key: str = "") -> DataConverter:
     """Returns the converter that all clients and workers of a runtime use."""
     ours = dataclasses.replace(DataConverter.default, payload_converter_class=_Converter)
     if place is not None or key:
@@ -244,10 +244,10 @@ class Bucket:
 
 
 # Values by name; a name is the hash of its value. Raises StoreError R920.
-Place: TypeAlias = Folder | Bucket
+BlobStore: TypeAlias = Folder | Bucket
 
 
-def place_of(settings: TemporalSettings) -> Place | None:
+def place_of(settings: TemporalSettings) -> BlobStore | None:
     """Returns the place of large values, if any. Raises UsageError W920 without its package."""
     if not settings.values.startswith(BUCKET):
         return Folder(Path(settings.values)) if settings.values else None
@@ -272,7 +272,7 @@ def place_of(settings: TemporalSettings) -> Place | None:
     return Bucket(settings.values, store)
 
 
-async def place_finding(place: Place, where: str) -> tuple[bool, str]:
+async def place_finding(place: BlobStore, where: str) -> tuple[bool, str]:
     """Checks whether a large value can be stored and read again."""
     try:
         await place.put(_PROBE, _PROBE.encode())

@@ -21,7 +21,7 @@ from temporalio.exceptions import ActivityError, CancelledError
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
-    from whorl.runtimes.replay_core import Arrival, Call
+    from whorl.runtimes.replay_core import Arrival, ReadyCall
     from whorl.wings.cluster import messages
     from whorl.wings.cluster.decoder import lost
     from whorl.wings.cluster.memory import Remembering
@@ -155,7 +155,7 @@ class Run:
         for command in others:
             self._begun += 1
             match command:
-                case Call(perform, cap):
+                case ReadyCall(perform, cap):
                     calling = self._call(perform, cap, self._begun)
                     self._calls[perform.address] = asyncio.create_task(calling)
                 case SetTimer(address):

@@ -109,7 +109,7 @@ class ExperimentRunner:
         self._remaining = Remaining(collection, self.prepared, self._bounds, self.rows, blocks)
         self.progress = self._remaining.progress
         self.progress.budget_usd = experiment.budget if budget is None else budget
-        self._budget = Budget(self.progress.budget_usd, self.progress.spent_usd)
+        self._budget = ExperimentBudget(self.progress.budget_usd, self.progress.spent_usd)
         return self._remaining.forecast()
 
     async def run(self) -> Progress:
@@ -409,7 +409,7 @@ def _longest(asked: Sequence[Request], providers: Any) -> Iterator[float]:
 
 
 @dataclass(slots=True)
-class Budget:
+class ExperimentBudget:
     """The dollars that may be spent (None: no limit), are spent, and are reserved by trial."""
 
     most_usd: float | None = None

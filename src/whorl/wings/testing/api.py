@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable
     from whorl.wings.testing import running
     from whorl.wings.testing.mocks import Key
-    from whorl.wings.testing.running import Call
+    from whorl.wings.testing.running import StepCall
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Outcome(Result):
         """How long the run took in virtual time."""
         return self._tested.seconds
 
-    def calls(self, key: str = "") -> tuple[Call, ...]:
+    def calls(self, key: str = "") -> tuple[StepCall, ...]:
         """The calls that steps made, in order, each with what the step was given."""
         if not key:
             return tuple(self._tested.calls)

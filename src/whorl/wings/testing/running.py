@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class StepCall:
     """A call that a step made: what it was given, by its dialect's words."""
 
     address: str
@@ -62,7 +62,7 @@ class Outcome:
     workflow: ir.Workflow
     mocks: Mocks
     result: dict[str, Any]
-    calls: list[Call]
+    calls: list[StepCall]
     problems: list[str]
     journal: MemoryJournal
     run: RunId
@@ -159,7 +159,7 @@ class _Performing:
 
     def __init__(self, mocks: Mocks, others: UnmockedCalls) -> None:
         self._mocks, self._others = mocks, others
-        self.calls: list[Call] = []
+        self.calls: list[StepCall] = []
         self.problems: list[str] = []
 
     def estimate(self, request: Request) -> Estimate:
@@ -178,7 +178,7 @@ class _Performing:
         step = self._mocks.at(request.address)
         if step is not None and step.node is not None:
             inputs = mock_words(step.owner.dialect).given(step.node, inputs)
-        self.calls.append(Call(request.address, request.kind, inputs, request.attempt))
+        self.calls.append(StepCall(request.address, request.kind, inputs, request.attempt))
         try:
             if mock is not None:
                 return await self._mocked(mock, request, inputs)

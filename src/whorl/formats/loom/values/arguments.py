@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Number: TypeAlias = int | float | Decimal
-Call = TypeVar("Call", bound="Callable[..., Value]")
+CallT = TypeVar("CallT", bound="Callable[..., Value]")
 Check: TypeAlias = "Callable[[str, int | None, Value], Any]"
 
 _ORDINALS = ("first", "second", "third", "fourth")
@@ -128,7 +128,7 @@ class Family:
         alias: str = "",
         reads: str = "",
         borrows: bool = False,
-    ) -> Callable[[Call], Call]:
+    ) -> Callable[[CallT], CallT]:
         """Declares a function; its call receives the bound values, the run and checked arguments.
 
         A call whose first parameter is `function` receives its own name first. If the signature
@@ -139,7 +139,7 @@ class Family:
         checks = [(self.checks.get(kind), parameter[-1:] == "?") for parameter, _, kind in kinds]
         plain = f"{name}({', '.join(parameter for parameter, _, _ in kinds)})"
 
-        def declare(call: Call) -> Call:
+        def declare(call: CallT) -> CallT:
             leading = (name, *bound) if call.__code__.co_varnames[:1] == ("function",) else bound
             own: Callable[..., Value] = partial(call, *leading) if leading else call
             if parameters.endswith("..."):

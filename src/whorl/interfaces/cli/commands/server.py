@@ -26,7 +26,7 @@ from whorl.services.runs import find_run
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from whorl.interfaces.http.server import Place
+    from whorl.interfaces.http.server import ListenOptions
     from whorl.interfaces.python.values import Workflow
     from whorl.runtimes.service.tables import AuditEntry
     from whorl.services.project import Project
@@ -85,10 +85,10 @@ def serve(
     server resumes the runs.
     """
     from whorl.interfaces.http.auth import new_token, read_token
-    from whorl.interfaces.http.server import Place, check_place
+    from whorl.interfaces.http.server import ListenOptions, check_place
 
     token, odd = read_token(Path(token_file).expanduser()) if token_file else ("", [])
-    place = Place(host, port, token, behind_proxy, edits is not None)
+    place = ListenOptions(host, port, token, behind_proxy, edits is not None)
     if edits == "local" and not place.is_loopback:
         message = "anyone who has the token and reaches this address could write files"
         raise UsageError(message, help="to allow it: --edit remote")
@@ -116,15 +116,17 @@ def _page_of(project: Project, file: str) -> str:
 def serve_page(project: Project, page: str) -> None:
     """Serves the page on this machine, allows it to save files, and opens one address of it."""
     from whorl.interfaces.http.auth import new_token
-    from whorl.interfaces.http.server import Place
+    from whorl.interfaces.http.server import ListenOptions
 
     ask_for_trust(project)
-    _serve(project, Place(port=0, token=new_token(), edits=True), None, opens=True, page=page)
+    _serve(
+        project, ListenOptions(port=0, token=new_token(), edits=True), None, opens=True, page=page
+    )
 
 
 def _serve(
     project: Project,
-    place: Place,
+    place: ListenOptions,
     drain_s: float | None,
     *,
     opens: bool,

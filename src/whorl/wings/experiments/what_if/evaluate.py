@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import Rule as RuleTree
     from whorl.ir import Condition, Loop
     from whorl.ir.nodes import Fact
-    from whorl.wings.experiments.what_if.loop_facts import Call, IterationFacts, LoopFacts
+    from whorl.wings.experiments.what_if.loop_facts import IterationFacts, LoopFacts, RecordedCall
 
 GONE_ON = "would have continued"
 # Why a loop ends, and which of its conditions ended it.
@@ -234,7 +234,7 @@ class _Walk:
             self._failed_last = row.number
         return None
 
-    def _pay(self, calls: Iterable[Call]) -> None:
+    def _pay(self, calls: Iterable[RecordedCall]) -> None:
         for call in calls:
             self._in_doubt += call.is_in_doubt
             for name in loop_facts.USAGE:

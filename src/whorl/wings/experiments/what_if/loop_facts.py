@@ -56,11 +56,11 @@ _JUDGE = re.compile(r"(?:#[0-9]+)?/:judge([0-9]*)(?:#[0-9]+)?")
 _FIRST_JUDGE = re.compile(r"(.*)/:judge[0-9]*(?:#[0-9]+)?")
 
 # The address of a loop and the number of an iteration; 0 is before the first one.
-Place: TypeAlias = tuple[str, int]
+CallKey: TypeAlias = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Call:
+class RecordedCall:
     """A call in the order of the journal: its usage, and the judge that it asked."""
 
     judge: str = ""
@@ -82,7 +82,7 @@ class IterationFacts:
     is_judged: bool = False
     is_approved: bool = False
     atoms: dict[str, Any] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[RecordedCall] = field(default_factory=list)
     # Whether a call waited until others had left it enough of a budget.
     has_waited: bool = False
 
@@ -161,7 +161,7 @@ def atoms_in(conditions: Iterable[Condition | None]) -> dict[str, Condition]:
     return {atom_of(leaf): leaf for leaf in leaves if not isinstance(leaf, AnyOf | AllOf | Plateau)}
 
 
-def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
+def votes_in(calls: Iterable[RecordedCall], judge: str) -> list[tuple[str, int]]:
     """Returns the votes of a judge in order, each with its number of calls.
 
     An unclear answer is requested once more.
@@ -433,13 +433,13 @@ class _CallLog:
     def __init__(self) -> None:
         # The judges of the given loops, by their atoms.
         self.judges: dict[str, list[str]] = {}
-        self.of: defaultdict[Place, list[Call]] = defaultdict(list)
-        self.waits: set[Place] = set()
+        self.of: defaultdict[CallKey, list[RecordedCall]] = defaultdict(list)
+        self.waits: set[CallKey] = set()
         self.outside = dict.fromkeys(USAGE, 0.0)
         # Calls that did not fit into a budget, so that they were not sent.
         self.refused: set[str] = set()
         self._open: dict[str, dict[str, Any]] = {}
-        self._cancelled: dict[tuple[Place, str], Call] = {}
+        self._cancelled: dict[tuple[CallKey, str], RecordedCall] = {}
 
     def wait(self, addresses: Iterable[str]) -> None:
         """Records that these calls wait for their budget while time passes."""
@@ -459,14 +459,14 @@ class _CallLog:
                 self._open.pop(event.address, None)
             self._count(event, usage)
 
-    def _places(self, address: str) -> list[Place]:
+    def _places(self, address: str) -> list[CallKey]:
         """Returns the iterations of the given loops that contain an address."""
         found = ((address[: at.start()], int(at[1])) for at in _NUMBER.finditer(address))
         first = _FIRST_JUDGE.fullmatch(address)
         before = [(first[1], 0)] if first is not None else []
         return [place for place in (*found, *before) if place[0] in self.judges]
 
-    def _judge(self, place: Place, address: str) -> str:
+    def _judge(self, place: CallKey, address: str) -> str:
         """Returns the judge of a loop that a call asks, or ""."""
         base = f"{place[0]}[{place[1]}]" if place[1] else place[0]
         asked = _JUDGE.fullmatch(address[len(base) :])
@@ -479,7 +479,7 @@ class _CallLog:
             if (cancelled := self._cancelled.get((place, address))) is not None:
                 cancelled.usage, cancelled.is_in_doubt = usage, False
                 continue
-            call = Call(self._judge(place, address), usage)
+            call = RecordedCall(self._judge(place, address), usage)
             call.is_in_doubt = event.kind == "task.in_doubt"
             if call.judge and isinstance(value, dict):
                 call.verdict = str(value.get("verdict"))
@@ -487,7 +487,7 @@ class _CallLog:
         for name, amount in usage.items() if not places else ():
             self.outside[name] += amount
 
-    def close(self, place: Place) -> None:
+    def close(self, place: CallKey) -> None:
         """Ends an iteration: calls that are cancelled with it count with their reserve.
 
         If a reply still comes, it has the real usage.
@@ -495,7 +495,7 @@ class _CallLog:
         for address, started in self._open.items():
             is_known = (place, address) in self._cancelled or address in self.refused
             if place in self._places(address) and not (is_known or self._judge(place, address)):
-                call = Call(usage=_reserved(started), is_in_doubt=True)
+                call = RecordedCall(usage=_reserved(started), is_in_doubt=True)
                 self._cancelled[place, address] = call
                 self.of[place].append(call)
 
