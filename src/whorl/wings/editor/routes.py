@@ -110,7 +110,7 @@ class Rewired(Closed):
     line: int
 
 
-class StepOfText(Unsaved):
+class Place(Unsaved):
     """A step of a text that need not be saved."""
 
     at: str = Field(default="", max_length=2_000, description="its path; empty: the workflow")
@@ -300,7 +300,7 @@ def edit(state: State, request: Edit) -> Edited:
 
 
 @router.post("/workflows/names", responses=_REFUSED)
-def list_names(state: State, request: StepOfText) -> NameList:
+def list_names(state: State, request: Place) -> NameList:
     """The names that the texts of a step may read, for completion."""
     path = str(state.file(request.name))
     found = editing.names_at(state.project, request.text, path, request.at)
