@@ -325,8 +325,7 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
     facts: Values = {"limit": name, "of": limits[name], "scope": "run" if is_run else "loop"}
     machine.note("budget.reached", frame["address"], facts | {"pauses": not ends})
     if loop is None or not ends:
-        more = lacking(machine, None if is_run else scope, amount)
-        _pause(machine, frame, name, more, None if is_run else machine.loop_frames[scope])
+        _pause(machine, frame, name, amount, None if is_run else scope)
         return
     machine.loop_frames[loop]["needs"] = {name: amount[name] for name in amount}
     whose = "the run" if is_run else repr(machine.loop_frames[scope]["name"])
@@ -351,20 +350,26 @@ def _outermost_to_begin(machine: State, loop: str | None) -> str | None:
 
 
 def _pause(
-    machine: State, call: TaskFrame, limit: str, more: Amounts, loop: LoopFrame | None
+    machine: State, call: TaskFrame, limit: str, amount: dict[str, Any], scope: str | None
 ) -> None:
     """Pauses the run with all that it has: it has nothing to return and waits for more money."""
     state = machine.state
     machine.pause("budget")
     state.pop("queue", None)
     note_pause(machine)
-    whose = "the run"
-    facts: Values = {"limit": limit, "more": {**more}}
+    whose, loop = "the run", None if scope is None else machine.loop_frames[scope]
+    facts: Values = {"limit": limit, "more": {**lacking(machine, scope, amount)}}
     if loop is not None:
         whose = f"loop {loop['name']!r}"
         state["short_loop"] = facts["loop"] = loop["address"]
         loop["short_of_run"] = False
-    message = f"the {NAMES[limit]} budget of {whose} does not allow {call['name']!r}"
+    most, of = amount_in(amount.get(limit)), f"of the {NAMES[limit]} budget of {whose} is left"
+    left = max(0.0, -over(machine.state if loop is None else loop, {})[limit])
+    message = f"nothing {of} for {call['name']!r}"
+    if NOTHING < left < most:
+        verb, form = ("cost", "${:.6f}") if limit == "cost_usd" else ("use", "{:.1f}")
+        high, low = (form.format(each).rstrip("0").rstrip(".") for each in (most, left))
+        message = f"{call['name']!r} may {verb} up to {high}, but only {low} {of}"
     machine.warn(call["address"], "R103", message, facts=facts)
 
 

@@ -320,7 +320,8 @@ def _object_of(text: str, what: str) -> Body:
     try:
         reply = json_values.parse_json(text, in_part=True)
     except json_values.NotJson as cause:
-        raise client.malformed(what, f"the reply is not JSON: {cause}") from None
+        why = f"the server's reply is not JSON ({cause}), so this is probably not a model server"
+        raise client.malformed(what, f"{why}; check base_url") from None
     if not isinstance(reply, dict):
         raise client.malformed(what, "the reply is not a JSON object")
     error = reply.get("error")
