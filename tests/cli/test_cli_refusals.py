@@ -45,7 +45,7 @@ project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh,
 new --empty nativ | there is no empty file of the format 'nativ' | known: native
 try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
 try flows:essay --at s | error[W900] | 'flows:essay' is written in Python
-file edit polish.yaml set report ask:=abc | ask is not JSON | a text in JSON needs quotes
+file edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
 test polish.yaml gated.yaml | a replay is of one FILE
 rn | there is no command 'rn'; did you mean 'run'?
 schdule | did you mean 'server schedule'?
@@ -169,7 +169,7 @@ def test_looking_means_the_newest_run(whorl: Whorl) -> None:
     whorl("show", run[:2]).says("error[W903]")
 
 
-def test_commands_without_permission_leave_no_run(whorl: Whorl, project: Path) -> None:
+def test_commands_without_permission_are_refused_before_a_step(whorl: Whorl, project: Path) -> None:
     done = whorl("run commanding.yaml --json").ends(1)
 
     error = done.json["error"]
