@@ -205,11 +205,10 @@ class Project:
         """Returns the files that a file may name: the project's, or those beside it if outside."""
         from whorl.dialects import ProjectFiles
 
-        try:
+        root = self.root
+        with suppress(OSError, RuntimeError, ValueError):
             path = Path(file).resolve()
-            root = self.root if path.is_relative_to(self.root) else path.parent
-        except (OSError, RuntimeError, ValueError):
-            root = self.root
+            root = root if path.is_relative_to(root) else path.parent
         read = self.configuration()
         return ProjectFiles(str(root), self._folders(read.table), read.files)
 

@@ -19,18 +19,8 @@ from whorl.ir import Loop, Task, Workflow
 from whorl.ir.walk import index_nodes, with_all_nodes
 from whorl.ir.worst_case import UNCOUNTED
 from whorl.lazily import dataclass
+from whorl.providers import task
 from whorl.providers.json_values import DEPTH_MAX, is_deeper, table_of
-from whorl.providers.task import (
-    Cap,
-    Effect,
-    Emit,
-    Estimate,
-    MaxUsage,
-    Reply,
-    Request,
-    TaskKind,
-    Usage,
-)
 from whorl.runtimes.driver import RESERVED
 from whorl.runtimes.journal import sealed_secrets
 from whorl.runtimes.journal.folding import fold
@@ -47,6 +37,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.runtimes.start_options import Start
+
+    Read = Callable[[task.Request], Json]
 
 
 FORMAT = 1
@@ -202,13 +194,13 @@ class Replayed:
 class OneKind:
     """Implements `Workers` with one kind for all tasks; the journal looks like a real one."""
 
-    def __init__(self, kind: TaskKind) -> None:
+    def __init__(self, kind: task.TaskKind) -> None:
         self._kind = kind
 
-    def kind(self, name: str) -> TaskKind:
+    def kind(self, name: str) -> task.TaskKind:
         return self._kind
 
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+    def effect(self, name: str, inputs: dict[str, Json]) -> task.Effect:
         return "outside"
 
     def redacted(self, value: Json) -> Json:
@@ -240,7 +232,7 @@ def simulate(
 class Playing:
     """Answers every task with the recording's reply for its address."""
 
-    effect: Effect = "outside"
+    effect: task.Effect = "outside"
 
     def __init__(self, recording: Recording, redaction: Redaction | None) -> None:
         self.recording = recording
@@ -249,17 +241,17 @@ class Playing:
         self.misses: list[str] = []
         self.played: set[str] = set()
 
-    def estimate(self, request: Request) -> Estimate:
+    def estimate(self, request: task.Request) -> task.Estimate:
         """Returns the reserved amount, so that a budget ends the replay where it ended the run."""
         call: dict[str, Any] = self.recording.calls.get(request.address) or {}
         amounts, cap, at_worst = (call.get(name) or {} for name in ("reserve", "cap", "at_worst"))
-        return Estimate(
+        return task.Estimate(
             **{name: amounts[name] for name in RESERVED if name in amounts},
-            cap=Cap(**cap) if cap else None,
-            at_worst=MaxUsage(**at_worst) if at_worst else None,
+            cap=task.Cap(**cap) if cap else None,
+            at_worst=task.MaxUsage(**at_worst) if at_worst else None,
         )
 
-    async def perform(self, request: Request, emit: Emit) -> Reply:
+    async def perform(self, request: task.Request, emit: task.Emit) -> task.Reply:
         call: dict[str, Any] | None = self.recording.calls.get(request.address)
         if call is None or ("value" not in call and "error" not in call):
             self.misses.append(request.address)
@@ -283,7 +275,7 @@ class Playing:
                 answered=error.get("answered"),
             )
         usage = call.get("usage") or {}
-        return Reply(call["value"], Usage(**usage), call.get("detail") or {})
+        return task.Reply(call["value"], task.Usage(**usage), call.get("detail") or {})
 
     def decision(self, address: str) -> dict[str, Json] | None:
         body = self.recording.decisions.get(address)
@@ -337,29 +329,27 @@ _INVENTED: dict[str, Json] = {
 class _Inventing:
     """Answers every task at once, with a value of the right type or the content of files."""
 
-    effect: Effect = "outside"
+    effect: task.Effect = "outside"
 
-    def __init__(
-        self, workflow: Workflow, iterations: int | None, read: Callable[[Request], Json] | None
-    ) -> None:
+    def __init__(self, workflow: Workflow, iterations: int | None, read: Read | None) -> None:
         loops = [node for node in index_nodes(workflow).values() if isinstance(node, Loop)]
         limits = {loop.name: loop.limits.iterations for loop in loops}
         self._limits = {name: n if isinstance(n, int) else 1 for name, n in limits.items()}
         self._iterations = iterations
         self._read = read
 
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate()
+    def estimate(self, request: task.Request) -> task.Estimate:
+        return task.Estimate()
 
-    async def perform(self, request: Request, emit: Emit) -> Reply:
+    async def perform(self, request: task.Request, emit: task.Emit) -> task.Reply:
         calls = 0 if request.kind in UNCOUNTED else 1
         if self._read is not None and request.kind in ("file_read", "file_glob"):
             # A file that is not there, or may not be read, is invented, too.
             with suppress(ProviderError):
-                return Reply(self._read(request), Usage(calls))
-        return Reply(self._answer(request), Usage(calls), {"invented": True})
+                return task.Reply(self._read(request), task.Usage(calls))
+        return task.Reply(self._answer(request), task.Usage(calls), {"invented": True})
 
-    def _answer(self, request: Request) -> Json:
+    def _answer(self, request: task.Request) -> Json:
         if request.kind == "judge":
             loop, number = split_iteration(request.address.rpartition("/")[0])
             name = loop.rpartition("/")[2].partition("#")[0]
@@ -377,10 +367,7 @@ class _Inventing:
 
 
 def rehearse(
-    workflow: Workflow,
-    start: Start,
-    watcher: Watcher | None = None,
-    read: Callable[[Request], Json] | None = None,
+    workflow: Workflow, start: Start, watcher: Watcher | None = None, read: Read | None = None
 ) -> dict[str, Json]:
     """Runs a workflow with invented answers; `read` returns the content of project files."""
 
