@@ -182,11 +182,11 @@ class Progress(RunFold[LoopProgress]):
 
     def loop_for(self, event: Event, address: str) -> LoopProgress:
         """Returns the loop of an event; drops what is kept of its earlier iterations."""
-        inside = "" if event.kind in ("loop.started", "loop.continued") else f"{address}["
-        places: dict[str, Any]
-        for places in (self.steps, self.loops, self._past_steps, self._past_loops):
-            for key in [key for key in places if inside and key.startswith(inside)]:
-                del places[key]
+        if event.kind not in ("loop.started", "loop.continued"):
+            places: dict[str, Any]
+            for places in (self.steps, self.loops, self._past_steps, self._past_loops):
+                for key in [key for key in places if key.startswith(f"{address}[")]:
+                    del places[key]
         loop = self.loops.get(address)
         if loop is None:
             loop = self.loops[address] = LoopProgress(address, most=self.explore.get(address, 0))

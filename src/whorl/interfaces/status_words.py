@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl import ir
 from whorl.errors import plural, safe
-from whorl.interfaces.formatting import (
-    allowed,
-    bare,
-    dollars,
-    dollars_at_most,
-    line,
-    outside_words,
-    score,
-)
+from whorl.interfaces import formatting
+from whorl.interfaces.formatting import line, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,7 +74,7 @@ def more_words(body: Mapping[str, Any]) -> str:
     """Returns how much more a loop is given to continue, in words."""
     iterations, cost_usd = body.get("iterations"), body.get("cost_usd")
     parts = [plural(iterations, "more iteration")] if iterations else []
-    parts += [f"{dollars(cost_usd)} more"] if cost_usd else []
+    parts += [f"{formatting.dollars(cost_usd)} more"] if cost_usd else []
     parts += [f"{body[name]:,} more {name}" for name in ("tokens", "calls") if body.get(name)]
     return " and ".join(parts) or "another try"
 
@@ -150,7 +143,7 @@ def condition_words(condition: Condition | None) -> str:
         case ir.BranchTaken():
             return f"{condition.node} takes {condition.name!r}"
         case ir.Stable():
-            return f"{bare(condition.threshold * 100)}% alike"
+            return f"{formatting.bare(condition.threshold * 100)}% alike"
         case ir.Plateau():
             return f"no better score for {condition.patience}"
         case ir.AnyOf() | ir.AllOf():
@@ -185,7 +178,7 @@ def forecast_words(forecast: Forecast) -> str:
     words += ", of a price that is not known"
     if forecast.budget_usd is None:
         return words
-    budget = f"the budget of {allowed(forecast.budget_usd)} cannot limit them"
+    budget = f"the budget of {formatting.allowed(forecast.budget_usd)} cannot limit them"
     return f"{words}, so {budget}: set [prices.MODEL] in whorl.toml"
 
 
@@ -201,11 +194,12 @@ def effects_words(effects: Effects) -> str:
 
 def _cost_words(forecast: Forecast) -> str:
     cost, bound, budget = forecast.cost_usd, forecast.bound_usd, forecast.budget_usd
-    about = f", about {dollars(cost)}" if cost else ""
+    about = f", about {formatting.dollars(cost)}" if cost else ""
     if budget is not None and (bound is None or bound >= budget):
-        return f"{about if cost and cost < budget else ''}; at most {allowed(budget)}, the budget"
+        about = about if cost and cost < budget else ""
+        return f"{about}; at most {formatting.allowed(budget)}, the budget"
     if bound is not None:
-        return f", at most {dollars_at_most(bound)}" if bound else ""
+        return f", at most {formatting.dollars_at_most(bound)}" if bound else ""
     return about and f"{about}, an estimate"
 
 
@@ -286,9 +280,9 @@ def verdict_words(
     words = [fact_words(f, with_reasons=with_reasons) for f in facts if f.keys() - _NO_MEASURE]
     words = words or ([str(note["by"])] if note.get("by") else [])
     outside = note.get("outside")
-    if isinstance(outside, dict) and outside_words(outside) not in words:
+    if isinstance(outside, dict) and formatting.outside_words(outside) not in words:
         # A score that does not count is always shown, for any end of the iteration.
-        words.append(outside_words(outside))
+        words.append(formatting.outside_words(outside))
     return line("; ".join(words), width_max)
 
 
@@ -301,7 +295,7 @@ def score_cell(note: Mapping[str, Any], number: float | None) -> str:
     """The score of an iteration in a table; one outside its range is marked: its words say why."""
     outside = note.get("outside")
     if number is None and isinstance(outside, dict):
-        return f"{bare(outside.get('score'))}!"
+        return f"{formatting.bare(outside.get('score'))}!"
     return score(number)
 
 
@@ -311,7 +305,7 @@ def fact_words(fact: Mapping[str, Any], *, with_reasons: bool = True) -> str:
         case "score":
             number, goal = fact.get("score"), fact.get("at_least")
             if fact.get("outside") is not None:
-                return outside_words({**fact, "score": fact["outside"]})
+                return formatting.outside_words({**fact, "score": fact["outside"]})
             if number is None:
                 return "no score"
             sign = "≥" if fact.get("met") else "<"
@@ -331,7 +325,7 @@ def fact_words(fact: Mapping[str, Any], *, with_reasons: bool = True) -> str:
                 return f"{expression}: {'yes' if met else 'no'}"
             return f"{expression} is {str(bool(met)).lower()}"
         case "stable":
-            return f"{bare(round(float(fact.get('similarity', 0)), 4) * 100)}% alike"
+            return f"{formatting.bare(round(float(fact.get('similarity', 0)), 4) * 100)}% alike"
         case "plateau":
             stale = plural(int(fact.get("stale") or 0), "iteration")
             return f"{stale} without a better score"

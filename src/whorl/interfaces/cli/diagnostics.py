@@ -63,20 +63,16 @@ def render_all(
         return (True, "", 0, 0) if span is None else (False, span.file, span.line, span.column)
 
     ordered = sorted(dict.fromkeys(diagnostics), key=position)
-    secrets = _secret_columns(ordered)
+    # Of each line, the column of the first secret.
+    spans = [one.span for one in ordered if one.is_secret and one.span is not None]
+    spans.sort(key=lambda span: span.column, reverse=True)
+    secrets = {(span.file, span.line): span.column for span in spans}
     shown = ((d, texts.get(d.span.file) if d.span else None) for d in ordered)
     blocks = [render(d, text, color=color, secrets=secrets) for d, text in shown]
     severities = [diagnostic.severity for diagnostic in ordered]
     counts = [(severities.count(severity), severity) for severity in ("error", "warning")]
     words = [plural(n, severity) for n, severity in counts if n]
     return "\n\n".join([*blocks, ", ".join(words)] if blocks else [])
-
-
-def _secret_columns(diagnostics: Iterable[Diagnostic]) -> dict[tuple[str, int], int]:
-    """Returns the column of the first secret on each line, by file and line."""
-    spans = [one.span for one in diagnostics if one.is_secret and one.span is not None]
-    spans.sort(key=lambda span: span.column, reverse=True)
-    return {(span.file, span.line): span.column for span in spans}
 
 
 def _advice(diagnostic: Diagnostic) -> str:

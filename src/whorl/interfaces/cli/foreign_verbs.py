@@ -110,20 +110,16 @@ def unknown_command(group: click.Group, ctx: click.Context, args: Sequence[str])
 
 def near_command(group: click.Group, ctx: click.Context, word: str) -> str:
     """Returns the command that a word probably means; at the top level, also one inside a group."""
+    from whorl.interfaces.cli import GROUPS
+
     names = {name: name for name in group.list_commands(ctx)}
     for name in list(names) if ctx.parent is None else ():
-        inner = group.get_command(ctx, name) if name in _groups() else None
+        inner = group.get_command(ctx, name) if name in GROUPS else None
         if isinstance(inner, click.Group):
             names = {each: f"{name} {each}" for each in inner.list_commands(ctx)} | names
     short = re.compile(".*".join(map(re.escape, word[:20])), re.IGNORECASE)
     fitting = sorted(filter(short.match, names), key=len) if len(word) > 1 else []
     return names.get(nearest(word, names) or next(iter(fitting), ""), "")
-
-
-def _groups() -> Sequence[str]:
-    from whorl.interfaces.cli import GROUPS
-
-    return tuple(GROUPS)
 
 
 def known_option(args: Sequence[str]) -> UsageError | None:

@@ -107,7 +107,13 @@ class LazyGroup(CommandGroup):
         for rows in (self.table if is_core else self.sections()).values():
             if cmd_name in rows:
                 where, words = rows[cmd_name]
-                return _loaded(where) if where else _group(cmd_name, words)
+                if where:
+                    return _loaded(where)
+                from whorl.interfaces.cli import GROUPS
+
+                group = LazyGroup(cmd_name, help=words)
+                group.table = {cmd_name: GROUPS[cmd_name]}
+                return group
         return None
 
     def get_help(self, ctx: click.Context) -> str:
@@ -138,14 +144,6 @@ def _loaded(where: str) -> click.Command:
     command = vars(import_module(place))[name]
     assert isinstance(command, click.Command)
     return command
-
-
-def _group(name: str, words: str) -> LazyGroup:
-    from whorl.interfaces.cli import GROUPS
-
-    group = LazyGroup(name, help=words)
-    group.table = {name: GROUPS[name]}
-    return group
 
 
 def build_group(table: CommandTable) -> LazyGroup:

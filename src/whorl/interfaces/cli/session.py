@@ -28,8 +28,7 @@ from whorl.runtimes.journal.folding import check_key, fold
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
-from whorl.services.inspecting.places import split_place
-from whorl.services.inspecting.results import full_result, loop_frame
+from whorl.services.inspecting import places, results
 from whorl.services.runs import find_run, is_running, open_runtime
 from whorl.services.steering import asked, check_drivable, check_functions, decided
 
@@ -147,7 +146,7 @@ def on_run(
     @wraps(work)
     def command(project: Project, *, run: str, show: Show, **given: Any) -> int:
         if "at" in given:
-            run, given["at"] = split_place(run, given["at"])
+            run, given["at"] = places.split_place(run, given["at"])
         if drives and not show.is_silent:
             options.ask_for_trust(project)
 
@@ -225,7 +224,7 @@ class RunSession:
         is_attended = not self.show.is_silent and is_ours(sys.stdin, sys.stderr)
         shown, later = set[str](), set[str]()
         while (is_attended or self.providers.is_mocked) and not self.was_stopped:
-            result: dict[str, Any] = full_result(self.store, run)
+            result: dict[str, Any] = results.full_result(self.store, run)
             if result["status"] == "running":
                 if not await self._follow(run):
                     return 0
@@ -256,7 +255,7 @@ class RunSession:
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints the result of a run, without questions in `shown`; returns the exit code."""
-        result = options.with_help(full_result(self.store, run))
+        result = options.with_help(results.full_result(self.store, run))
         status = str(result["status"])
         if self.show.as_json:
             self.report({**result, "warnings": [*self.loaded, *result["warnings"]]})
@@ -442,7 +441,7 @@ def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | None:
 
 def _answer(store: SqliteStore, run: RunId, address: str, reason: str) -> Event | None:
     choices, place = list(_CHOICES.get(reason, _USUAL)), address.partition("/:")[0]
-    limit = loop_frame(fold(store, run).machine, place).get("limit_reason")
+    limit = results.loop_frame(fold(store, run).machine, place).get("limit_reason")
     if reason == "limit" and limit != "max_iterations":
         # `whorl continue` gives more time or money.
         choices.remove("continue")

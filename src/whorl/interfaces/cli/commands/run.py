@@ -196,7 +196,11 @@ async def _run(
         for each, run, is_new in made:
             if not session.was_stopped:
                 if is_new:
-                    _say_first(run, workflow.name, about)
+                    # The first text, or the second one if the first is too long.
+                    long, short, *others = about or ["", ""]
+                    head = f"run {run} of {line(workflow.name, 60)}"
+                    texts = [f"{head}{words and f': {words}'}" for words in (long, short)]
+                    say(texts[len(texts[0]) > room()], *filter(None, others))
                 code = max(code, await _drive(session, each, run, is_new, detach=detach))
     if starts.is_split and show.as_json:
         options.print_json({"runs": results})
@@ -209,13 +213,6 @@ def _forecast(reading: Reading, providers: Any, start: Start) -> list[str]:
     foreseen = forecasting.forecast(reading.workflow, providers, included=reading.included, **given)
     short = forecast_words(replace(foreseen, usual=None))
     return [forecast_words(foreseen), short, effects_words(foreseen.effects)]
-
-
-def _say_first(run: RunId, name: str, about: list[str]) -> None:
-    """Prints the run with the first text, or the second one if the first is too long."""
-    long, short, *others = about or ["", ""]
-    lines = [f"run {run} of {line(name, 60)}{words and f': {words}'}" for words in (long, short)]
-    say(lines[len(lines[0]) > room()], *filter(None, others))
 
 
 async def _drive(

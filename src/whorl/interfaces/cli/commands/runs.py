@@ -22,8 +22,7 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.sqlite import Pruned, RunFilter
 from whorl.services import steering
 from whorl.services.files import preflight
-from whorl.services.inspecting import places
-from whorl.services.inspecting.results import full_result, status_words, workflow_of
+from whorl.services.inspecting import places, results
 from whorl.services.runs import changed_file, find_run, is_running
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ async def _take_up(
     store = session.store
     try:
         steering.check_functions(store, session.providers, row.id)
-        preflight.check_performable(workflow_of(store, row.id), session.providers)
+        preflight.check_performable(results.workflow_of(store, row.id), session.providers)
         async with turns:
             await session.runtime.drive(row.id)
         reason = store.run(row.id).error
@@ -122,10 +121,10 @@ async def _take_up(
 async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
     status = "" if more.amounts() else session.store.run(run).status
     if status in ("succeeded", "cancelled"):
-        say(f"run {run} {status_words(status)} already")
+        say(f"run {run} {results.status_words(status)} already")
         return session.finish(run)
     if status != "running":
-        session.say_toy(workflow_of(session.store, run))
+        session.say_toy(results.workflow_of(session.store, run))
     rows = [row for row in session.store.loops(run) if "[" not in row.address and row.iterations]
     rows = [row for row in rows if not row.exit_reason] or rows
     after = f" after iteration {rows[-1].iterations} of {safe(rows[-1].address)}" if rows else ""
@@ -162,7 +161,7 @@ async def continue_command(
     run.
     """
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
-    session.say_toy(workflow_of(session.store, run))
+    session.say_toy(results.workflow_of(session.store, run))
     loop = str(event.body.get("at") or "")
     words = f"continues with {more_words(event.body)}"
     if loop and iterations is not None:
@@ -223,9 +222,9 @@ async def fork(
     reading = session.project.read(file, workflow) if file else None
     changed = reading.workflow if reading else None
     if steps:
-        changed = steering.with_steps(changed or workflow_of(session.store, run), steps)
+        changed = steering.with_steps(changed or results.workflow_of(session.store, run), steps)
     values = options.read_values(sets, "--set", options.read_stdin)
-    now = changed or workflow_of(session.store, run)
+    now = changed or results.workflow_of(session.store, run)
     fork = Fork(
         at=at,
         values=options.with_paths(session.project, now, values),
@@ -275,16 +274,16 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
     async with run_session(project, Show(as_json=True), creates=False) as session:
         run = meant_run(session.store, text)
         status = session.store.run(run).status
-        words = f"run {run} {status_words(status)} already"
+        words = f"run {run} {results.status_words(status)} already"
         if status != wanted and status in ENDED:
             raise UsageError(words, help=f"`whorl show {run}`", code="W905")
         if status != wanted:
             status = await session.send(run, event)
-            words = f"run {run} {status_words(wanted)}"
+            words = f"run {run} {results.status_words(wanted)}"
             if status != wanted:
                 words = f"run {run} will be {wanted} when the step that is running has ended"
         if as_json:
-            options.print_json(options.with_help(full_result(session.store, run)))
+            options.print_json(options.with_help(results.full_result(session.store, run)))
         else:
             echo(words)
             say(*([f"next: {options.pasted('resume', run)}"] if wanted == "paused" else []))

@@ -186,7 +186,10 @@ def show(
             _say_next(store, chosen, status.result, "show")
             return
         records = RunRecords(store, chosen, project.secrets())
-        if address and (loops := _loops_like(store, chosen, address)):
+        # Those that match an address without numbers, if it has no entries itself.
+        has_entries = not address or next(store.entries_at(chosen, address), None) is not None
+        rows = () if has_entries else store.loops(chosen)
+        if loops := [row for row in rows if places.is_like(row.address, address)]:
             print_lines(next(_loop_table(watchers.loop_of(row))) for row in loops)
         elif as_json:
             found = document_of(records.of(address, depth=None if deep else 0))
@@ -267,13 +270,6 @@ def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
             yield from islice(_loop_table(place), 1 if is_short else None)
         else:
             yield watchers.step_words(place)
-
-
-def _loops_like(store: SqliteStore, run: RunId, address: str) -> list[LoopRow]:
-    """Returns the loops that match an address without numbers, if it has no entries itself."""
-    if next(store.entries_at(run, address), None) is not None:
-        return []
-    return [row for row in store.loops(run) if places.is_like(row.address, address)]
 
 
 def _loop_table(loop: LoopProgress) -> Iterator[str]:
