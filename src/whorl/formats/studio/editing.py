@@ -13,18 +13,9 @@ from whorl.formats.studio import canvas as canvases
 from whorl.formats.studio.texts import heads
 from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit import sketch
 from whorl.wings.editor.kit.canvas import CanvasChanges, Row, data_field, field_row
 from whorl.wings.editor.kit.operations import CONNECTED, Kind, Operation, refuse
-from whorl.wings.editor.kit.sketch import (
-    Sketch,
-    SketchEdge,
-    SketchNode,
-    at,
-    is_in,
-    joined,
-    number_pair,
-    text_at,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +29,10 @@ if TYPE_CHECKING:
 # The picture of a canvas: nodes as they stand, a container around what lies before an exit.
 
 
-def draw(document: Document) -> Sketch:
-    nodes = at(document.root, "nodes")
+def draw(document: Document) -> sketch.Sketch:
+    nodes = sketch.at(document.root, "nodes")
     if not isinstance(document.root, Mapping) or not isinstance(nodes, Sequence):
-        return Sketch()
+        return sketch.Sketch()
     context = ReadContext(document, files_beside(NoFiles(), document.file))
     try:
         drawn = canvases.read_canvas(context, document.root)
@@ -49,21 +40,21 @@ def draw(document: Document) -> Sketch:
         canvas = drawn.without(feedback)
         regions = canvases.Regions() if canvas.circle() else canvases.find_regions(context, canvas)
     except InvalidWorkflow:
-        return Sketch()
+        return sketch.Sketch()
 
     def path(name: str) -> str:
         """Returns the path of a node: below the loop that it is in."""
         around = regions.around.get(name)
-        return joined(path(around.start) if around is not None else "", name)
+        return sketch.joined(path(around.start) if around is not None else "", name)
 
     paths = {name: path(name) for name in canvas.nodes}
     shown = _nodes(nodes, canvas, regions, paths)
     back = {id(edge) for edge in feedback}
     every = [*canvas.edges, *feedback]
     by_place = {(edge.span.line, edge.span.column): edge for edge in every}
-    items, edges = at(document.root, "edges"), list[SketchEdge]()
+    items, edges = sketch.at(document.root, "edges"), list[sketch.SketchEdge]()
     for index, item in enumerate(items if isinstance(items, Sequence) else ()):
-        source = at(item, "source")
+        source = sketch.at(item, "source")
         edge = by_place.get((source.span.line, source.span.column)) if source is not None else None
         if edge is None:
             continue
@@ -73,32 +64,32 @@ def draw(document: Document) -> Sketch:
             (paths[edge.source], paths[edge.target]),
             (edge.source_handle, edge.target_handle),
         )
-        edges.append(SketchEdge(*ends, kind, *handles, edge.branch or "", ("edges", index)))
-    return Sketch(tuple(shown), tuple(edges))
+        edges.append(sketch.SketchEdge(*ends, kind, *handles, edge.branch or "", ("edges", index)))
+    return sketch.Sketch(tuple(shown), tuple(edges))
 
 
 def _nodes(
     items: Sequence, canvas: Canvas, regions: canvases.Regions, paths: dict[str, str]
-) -> list[SketchNode]:
-    found: dict[str, SketchNode] = {}
+) -> list[sketch.SketchNode]:
+    found: dict[str, sketch.SketchNode] = {}
     for index, item in enumerate(items):
-        name = text_at(item, "id")
+        name = sketch.text_at(item, "id")
         node = canvas.nodes.get(name)
         if node is None or paths[name] in found:
             continue
         around = regions.around.get(name)
         region = regions.by_start.get(name)
-        kind = text_at(item, "type")
-        found[paths[name]] = SketchNode(
+        kind = sketch.text_at(item, "type")
+        found[paths[name]] = sketch.SketchNode(
             paths[name],
             kind,
             ("nodes", index),
             parent=paths[around.start] if around is not None else "",
-            title=text_at(item, "data", "label") or name,
+            title=sketch.text_at(item, "data", "label") or name,
             body="members" if region is not None else "file" if kind == "subworkflow" else "none",
             file=_file(item) if kind == "subworkflow" else "",
-            position=number_pair(at(item, "position"), "x", "y"),
-            size=number_pair(item, "width", "height"),
+            position=sketch.number_pair(sketch.at(item, "position"), "x", "y"),
+            size=sketch.number_pair(item, "width", "height"),
             inputs=() if kind == "input" else ("input",),
             outputs=outputs_of(kind, node.branches),
             value=item,
@@ -109,7 +100,9 @@ def _nodes(
 
 def _file(item: Value) -> str:
     """Returns the file that a node calls, by the rule of the reader."""
-    name = text_at(item, "data", "workflowId") or text_at(item, "data", "workflowName")
+    name = sketch.text_at(item, "data", "workflowId") or sketch.text_at(
+        item, "data", "workflowName"
+    )
     return name if not name or name.endswith((".json", ".yaml", ".yml")) else f"{name}.json"
 
 
@@ -261,7 +254,9 @@ class StudioChanges(CanvasChanges):
         usual = "output" if end == "source" else "input"
         return port if port and port != usual else None
 
-    def head_of(self, node: SketchNode, content: str, names: set[str]) -> tuple[int, str] | None:
+    def head_of(
+        self, node: sketch.SketchNode, content: str, names: set[str]
+    ) -> tuple[int, str] | None:
         ids = set(self.ids(()))
         for head, _ in heads(content):
             if head in _RESERVED:
@@ -270,23 +265,23 @@ class StudioChanges(CanvasChanges):
                 return (content.index(head), head) if head in names else None
         return None
 
-    def given(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+    def given(self, node: sketch.SketchNode) -> Iterator[tuple[str, str]]:
         yield "input", "any"
         for each in self.sketch.nodes:
             if each.kind == "input":
-                name = text_at(self.editor.now.root, *each.where, "data", "name")
+                name = sketch.text_at(self.editor.now.root, *each.where, "data", "name")
                 yield f"inputs.{name or self.id_of(each)}", "any"
         if node.parent:
             around = self.node(node.parent)
             yield from ((name, "number") for name in ("iteration", "index", "total"))
             yield from [("item", "any")] if around.kind == "iterator" else ()
 
-    def gives(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+    def gives(self, node: sketch.SketchNode) -> Iterator[tuple[str, str]]:
         name = self.id_of(node)
         for output in outputs_of(node.kind, ["output"]):
             yield f"{name}.{output}", _TYPES.get(output, "any")
 
-    def sees(self, node: SketchNode, other: SketchNode) -> bool:
+    def sees(self, node: sketch.SketchNode, other: sketch.SketchNode) -> bool:
         # Outside of a container its end stands for it.
         is_end = other.kind in canvases.CLOSED_BY.values() and bool(other.parent)
         return super().sees(node, self.node(other.parent) if is_end else other)
@@ -336,7 +331,7 @@ class StudioChanges(CanvasChanges):
                     self.refuse_at(CONNECTED, message, node.where)
                 self.bridge((), self.id_of(node))
             if place is not None:
-                now = self.sketch.node(joined("", self.id_of(node))) or self.node(path)
+                now = self.sketch.node(sketch.joined("", self.id_of(node))) or self.node(path)
                 fields = {"at": now.path, **{axis: place.get(axis, 0) for axis in "xy"}}
                 self.make_place(Operation("place", fields))
 
@@ -366,12 +361,14 @@ class StudioChanges(CanvasChanges):
         self.soundly(change)
         self._select(opening)
 
-    def _lead_through(self, nodes: list[SketchNode], opening: str, closing: str) -> None:
+    def _lead_through(self, nodes: list[sketch.SketchNode], opening: str, closing: str) -> None:
         """Leads edges into nodes through a container's start, and edges out through its end."""
-        held = (e for e in self.sketch.nodes if any(is_in(e.path, node.path) for node in nodes))
+        held = (
+            e for e in self.sketch.nodes if any(sketch.is_in(e.path, node.path) for node in nodes)
+        )
         inside = [self.id_of(each) for each in held]
         links = [
-            (index, text_at(item, "source"), text_at(item, "target"))
+            (index, sketch.text_at(item, "source"), sketch.text_at(item, "target"))
             for index, item in enumerate(self.items((), "edges"))
         ]
         entering = [link for link in links if link[2] in inside and link[1] not in inside]
@@ -399,7 +396,7 @@ class StudioChanges(CanvasChanges):
     def _turn(self, index: int, end: str, name: str) -> dict[str, Json]:
         """Leads one end of an edge to another node; returns the handle that it had there."""
         field = f"{end}Handle"
-        handle = text_at(self.editor.now.root, "edges", index, field)
+        handle = sketch.text_at(self.editor.now.root, "edges", index, field)
         self.editor.set(["edges", index, end], name)
         if not handle:
             return {}
@@ -417,7 +414,10 @@ class StudioChanges(CanvasChanges):
         ends = (opening, closing)
 
         def goes_past(before: Value, behind: Value) -> bool:
-            return text_at(before, "source") not in ends and text_at(behind, "target") not in ends
+            return (
+                sketch.text_at(before, "source") not in ends
+                and sketch.text_at(behind, "target") not in ends
+            )
 
         def change() -> None:
             for name in ends:

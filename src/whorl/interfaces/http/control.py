@@ -12,19 +12,8 @@ from pydantic import Field, model_validator
 from pydantic import StringConstraints as Text
 
 from whorl.errors import UsageError
+from whorl.interfaces.http import models
 from whorl.interfaces.http.auth import Identity
-from whorl.interfaces.http.models import (
-    At,
-    Closed,
-    Dollars,
-    FileName,
-    JsonValue,
-    Key,
-    Number,
-    Seen,
-    Words,
-    WorkflowName,
-)
 from whorl.interfaces.http.problems import Refusal, conflict
 from whorl.interfaces.http.runs import RunItem, run_item
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
@@ -45,19 +34,19 @@ from whorl.services.serving.triggers import CODE, Starts, checked_start, starts_
 router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(check_query)])
 
 
-class NewRun(Closed):
+class NewRun(models.Closed):
     """A run to be started; `key` makes sure that at most one is ever started for it."""
 
-    workflow: FileName
-    named: WorkflowName = ""
-    inputs: dict[str, JsonValue] = Field(default_factory=dict)
-    budget_usd: Dollars | None = None
-    max_iterations: Number | None = None
-    key: Key | None = None
+    workflow: models.FileName
+    named: models.WorkflowName = ""
+    inputs: dict[str, models.JsonValue] = Field(default_factory=dict)
+    budget_usd: models.Dollars | None = None
+    max_iterations: models.Number | None = None
+    key: models.Key | None = None
     labels: dict[str, str] = Field({}, description="names and values that lists find it by")
 
 
-class Forked(Closed):
+class Forked(models.Closed):
     """The new run."""
 
     run: str
@@ -149,14 +138,14 @@ def limited(state: ServerState, starts: Starts) -> Starts:
     return replace(starts, each=each)
 
 
-class Request(Closed):
+class Request(models.Closed):
     """The fields that all requests to a run have.
 
     `seen` is the last seq that the caller knows: the request is refused if another client has
     steered the run since, so a button that is pressed twice has one effect.
     """
 
-    seen: Seen = None
+    seen: models.Seen = None
 
 
 async def _ask(
@@ -183,9 +172,9 @@ async def pause(state: State, run: KnownRun, request: Request) -> RunItem:
 class Resume(Request):
     """Resumes a run after a pause or a crash; of a failed run, retries what failed."""
 
-    budget_usd: Dollars | None = Field(default=None, description="added to the budget")
-    tokens: Number | None = Field(default=None, description="added to the budget")
-    calls: Number | None = Field(default=None, description="added to the budget")
+    budget_usd: models.Dollars | None = Field(default=None, description="added to the budget")
+    tokens: models.Number | None = Field(default=None, description="added to the budget")
+    calls: models.Number | None = Field(default=None, description="added to the budget")
 
     def more(self) -> steering.More:
         return steering.More(self.budget_usd, self.tokens, self.calls)
@@ -212,7 +201,7 @@ async def resume(state: State, run: KnownRun, request: Resume) -> RunItem:
 class Cancel(Request):
     """Ends the run for good."""
 
-    feedback: Words = ""
+    feedback: models.Words = ""
 
 
 @router.post("/{run}/cancel", status_code=202)
@@ -227,8 +216,8 @@ class Continue(Resume):
     At least one of the amounts is needed.
     """
 
-    at: At | None = None
-    iterations: Number | None = None
+    at: models.At | None = None
+    iterations: models.Number | None = None
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Continue":
@@ -263,8 +252,8 @@ def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
 class Accept(Request):
     """Ends a loop with the result of an iteration."""
 
-    at: At | None = None
-    iteration: Number
+    at: models.At | None = None
+    iteration: models.Number
 
 
 @router.post("/{run}/accept", status_code=202)
@@ -277,7 +266,7 @@ async def accept(state: State, run: KnownRun, request: Accept) -> RunItem:
 class Stop(Request):
     """Lets no iteration of a loop begin after the running one."""
 
-    at: At | None = None
+    at: models.At | None = None
 
 
 @router.post("/{run}/stop", status_code=202)
@@ -294,14 +283,14 @@ class Decision(Request):
     or twice, never reaches another question.
     """
 
-    at: Annotated[At, Text(min_length=1)] = Field(description="an `address` of `approvals`")
-    feedback: Words = ""
+    at: Annotated[models.At, Text(min_length=1)] = Field(description="an `address` of `approvals`")
+    feedback: models.Words = ""
 
 
 class Approval(Decision):
     """A yes; `value` is what the person changed."""
 
-    value: JsonValue = Field(
+    value: models.JsonValue = Field(
         default=None,
         description="replaces what `show` of the question has; for a loop, "
         "the changed results by their names. Without this field nothing is edited.",
@@ -328,21 +317,23 @@ def _decided(state: ServerState, run: RunId, request: Decision, **answer: Any) -
     return steering.decided(state.store, run, request.at, feedback=words, **answer)
 
 
-class StepChange(Closed):
+class StepChange(models.Closed):
     """The changes of a step that asks a model."""
 
     model: Annotated[str, Text(min_length=1, max_length=200)] | None = None
     prompt: Annotated[str, Text(max_length=200_000)] | None = None
 
 
-class Fork(Closed):
+class Fork(models.Closed):
     """A new run that keeps the iterations before `at` and redoes that one."""
 
-    at: Annotated[At, Text(min_length=4)] = Field(description="such as polish[2]")
-    set: dict[str, JsonValue] = Field({}, description="other inputs, carried values or variables")
+    at: Annotated[models.At, Text(min_length=4)] = Field(description="such as polish[2]")
+    set: dict[str, models.JsonValue] = Field(
+        {}, description="other inputs, carried values or variables"
+    )
     steps: dict[str, StepChange] = Field({}, description="changes by the path or name of a step")
-    budget_usd: Dollars | None = None
-    key: Key | None = Field(default=None, description="at most one fork is ever made for it")
+    budget_usd: models.Dollars | None = None
+    key: models.Key | None = Field(default=None, description="at most one fork is ever made for it")
 
 
 @router.post("/{run}/fork", status_code=201, responses={200: {"model": Forked}})

@@ -5,18 +5,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
+from whorl.interfaces import status_words
 from whorl.interfaces.formatting import written
 from whorl.interfaces.http.models import Closed, JsonValue, OrNone, RunId, Shown, ShownOrNone
 from whorl.interfaces.http.runs import UsageItem, usage_item
 from whorl.interfaces.http.state import KnownRun, State, check_query
-from whorl.interfaces.status_words import (
-    condition_words,
-    end_words,
-    fact_words,
-    facts_of,
-    target_of,
-    verdict_words,
-)
 from whorl.interpreter.constructs.loops.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold
@@ -75,15 +68,19 @@ def list_loops(state: State, run: KnownRun) -> LoopList:
         node = results.loop_node(workflow, row.path)
         now = results.loop_frame(machine, row.address)
         # A person who has stopped it has chosen no iteration.
-        why = end_words(row, is_stopped=row.address in stopped) if row.exit_reason else ""
+        why = (
+            status_words.end_words(row, is_stopped=row.address in stopped)
+            if row.exit_reason
+            else ""
+        )
         if row.exit_reason == "accepted" and row.returned_iteration is not None:
             why += f"; iteration {row.returned_iteration} is returned"
         item = LoopItem.from_row(
             row,
             iterations_max=results.limit_now(machine, row),
             why=why,
-            target=None if node is None else target_of(node.until),
-            until="" if node is None else condition_words(node.until),
+            target=None if node is None else status_words.target_of(node.until),
+            until="" if node is None else status_words.condition_words(node.until),
             usage=usage_item(row.usage if row.exit_reason else now.get("usage")),
             limits=row.limits if isinstance(row.limits, dict) else {},
         )
@@ -107,12 +104,12 @@ def verdicts(note: dict[str, Any]) -> list[Verdict]:
         Verdict(
             by=str(fact.get("by", "")),
             met=fact.get("met") if isinstance(fact.get("met"), bool) else None,
-            words=fact_words(fact),
+            words=status_words.fact_words(fact),
             reason=str(fact.get("reason") or ""),
             evidence=str(fact.get("evidence") or ""),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
-        for fact in facts_of(note)
+        for fact in status_words.facts_of(note)
     ]
 
 
@@ -163,7 +160,7 @@ def _iteration(row: IterationRow) -> IterationItem:
         best=bool(note.get("best")),
         seconds=note.get("seconds") or 0.0,
         usage=usage_item(note.get("usage")),
-        words=verdict_words(note, 200),
+        words=status_words.verdict_words(note, 200),
         verdicts=verdicts(note),
     )
 

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
-from whorl.services.configuration.trust import (
-    CONFIG_NAME,
-    USER_CONFIG,
-    VARIABLE,
-    Judged,
-    check_grants,
-    is_foreign,
-    judge,
-)
+from whorl.services.configuration import trust
 from whorl.source.paths import read_start, reason_of, user_folder
 
 if TYPE_CHECKING:
@@ -49,7 +41,7 @@ class Configuration:
     """
 
     table: Table
-    judged: Judged | None = None
+    judged: trust.Judged | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
@@ -90,7 +82,7 @@ def read_configuration(
     table = parsed(content, file)
     if is_own_word:
         return Configuration(_merged(user, _with_replies(table, file.parent)))
-    judged = judge(file, content, table, environment, grants=grants)
+    judged = trust.judge(file, content, table, environment, grants=grants)
     counting = _with_replies(judged.permitted, file.parent)
     return Configuration(_merged(counting, user), judged)
 
@@ -113,7 +105,7 @@ def _with_foreign(
     made = expand(found.sections.table, brings, environment)
     counting = bring(_merged(made.table, table), brings)
     path, content = file or foreign, content + found.content + made.decided
-    judged = judge(
+    judged = trust.judge(
         path,
         content,
         counting,
@@ -123,7 +115,7 @@ def _with_foreign(
         files=found.paths,
     )
     # What others have written is not meant by the name of a file that is the person's own.
-    is_own_word = is_own_word and (judged.standing != "foreign" or is_foreign(path))
+    is_own_word = is_own_word and (judged.standing != "foreign" or trust.is_foreign(path))
     notes = found.sections.notes
     if not is_own_word and not judged.is_trusted:
         harmless = _merged(judged.harmless, own[0])
@@ -136,15 +128,15 @@ def _with_foreign(
 
 def _user_table(environment: Mapping[str, str]) -> tuple[Table, Table]:
     """Returns the user's own file without its grants, and the grants."""
-    path = user_folder(environment) / USER_CONFIG
+    path = user_folder(environment) / trust.USER_CONFIG
     if not path.is_file():
         return {}, {}
-    if environment.get(VARIABLE) != "1" and is_foreign(path):
+    if environment.get(trust.VARIABLE) != "1" and trust.is_foreign(path):
         words = f"{str(path)!r} or its folder belongs to another user"
-        advice = f"make them your own, or set XDG_CONFIG_HOME; {VARIABLE}=1 allows it"
+        advice = f"make them your own, or set XDG_CONFIG_HOME; {trust.VARIABLE}=1 allows it"
         raise UsageError(words, help=advice, code="W909")
     table = parsed(_read_bytes(path), path)
-    grants = check_grants(table.pop("trust", {}), str(path))
+    grants = trust.check_grants(table.pop("trust", {}), str(path))
     return _with_replies(table, path.parent), grants
 
 
@@ -231,5 +223,5 @@ def _read_replies(path: Path) -> object:
 def no_configuration(name: str, path: Path) -> UsageError:
     """Returns the error for a named configuration that does not exist or is not a regular file."""
     why = "is not a regular file" if path.exists() else "does not exist"
-    advice = f"name a file such as {CONFIG_NAME}"
+    advice = f"name a file such as {trust.CONFIG_NAME}"
     return UsageError(f"the configuration {name!r} {why}", help=advice, code="W901")

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.events import numbered, split_iteration, unescape
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.projection import (
-    CHARGED,
-    HOUR_S,
-    UNKNOWN,
-    ChargeFold,
-    Spent,
-    loop_of,
-    step_of,
-)
+from whorl.runtimes.journal import projection
 from whorl.runtimes.sqlite.listing import KEPT, TRY, RunFilter
 from whorl.services.inspecting.results import (
     each_left,
@@ -53,7 +45,7 @@ def is_like(place: str, address: str) -> bool:
     """Returns whether an address is this place, perhaps without iteration and attempt numbers."""
     parts, wanted = place.split("/"), address.split("/")
     pairs = zip(parts, wanted, strict=False)
-    same = all(part == text or step_of(part) == unescape(text) for part, text in pairs)
+    same = all(part == text or projection.step_of(part) == unescape(text) for part, text in pairs)
     return same and len(parts) == len(wanted)
 
 
@@ -197,17 +189,17 @@ RUNS_MAX = 1_000
 
 _FORKS = frozenset({"run.forked"})
 _NOWHERE = "(outside of loops)"
-_MODELS = {"": "(no model)", UNKNOWN: "(model not known)"}
+_MODELS = {"": "(no model)", projection.UNKNOWN: "(model not known)"}
 
 
 @dataclass(slots=True)
-class Line(Spent):
+class Line(projection.Spent):
     """The usage under one heading."""
 
     name: str = ""
 
-    def add(self, spent: Spent) -> None:
-        for number in fields(Spent):
+    def add(self, spent: projection.Spent) -> None:
+        for number in fields(projection.Spent):
             setattr(self, number.name, getattr(self, number.name) + getattr(spent, number.name))
 
 
@@ -248,7 +240,7 @@ def costs_of(
 
     An address without numbers matches all iterations. Raises UsageError W902.
     """
-    sums: dict[str, Spent] = {}
+    sums: dict[str, projection.Spent] = {}
     if by in KEPT and not at:
         sums = store.charges(by, since, run or "", with_tries=with_tries)
         runs, folded = store.runs_charged(since, run or "", with_tries=with_tries), 0
@@ -272,7 +264,7 @@ def _newest(store: SqliteStore, since: float, with_tries: bool) -> list[RunId]:
     return [row.id for row in rows if row.updated_at >= since]
 
 
-def _line(by: By, name: str, spent: Spent) -> Line:
+def _line(by: By, name: str, spent: projection.Spent) -> Line:
     if by == "model":
         name = _MODELS.get(name, name)
     elif by in ("loop", "iteration"):
@@ -281,7 +273,7 @@ def _line(by: By, name: str, spent: Spent) -> Line:
 
 
 @dataclass(slots=True)
-class _Charges(ChargeFold):
+class _Charges(projection.ChargeFold):
     """The charges of a run, each with its model."""
 
     charges: list[tuple[Event, str, int]] = field(default_factory=list)
@@ -291,17 +283,23 @@ class _Charges(ChargeFold):
 
 
 def _add_charges(
-    store: SqliteStore, run: RunId, sums: dict[str, Spent], *, by: By, at: str, since: float
+    store: SqliteStore,
+    run: RunId,
+    sums: dict[str, projection.Spent],
+    *,
+    by: By,
+    at: str,
+    since: float,
 ) -> bool:
     """Adds the charges in the journal of a run; returns whether there were any."""
     name, fold, count = store.run(run).name, _Charges(), 0
     for event in _own_events(store, run, at):
         fold.take(event)
         for charge, model, sign in fold.charges:
-            if charge.at // HOUR_S >= since // HOUR_S:
+            if charge.at // projection.HOUR_S >= since // projection.HOUR_S:
                 heading = _heading(by, run, name, charge) if by != "model" else model
                 usage: Any = charge.body["usage"]
-                sums.setdefault(heading, Spent()).charge(usage, model, sign)
+                sums.setdefault(heading, projection.Spent()).charge(usage, model, sign)
                 count += sign
         fold.charges.clear()
     return count > 0
@@ -314,26 +312,27 @@ def _own_events(store: SqliteStore, run: RunId, at: str) -> Iterator[Event]:
     first = next((entry.seq for entry in forks if entry.event.body.get("run") == run), 0)
     if at and next(store.entries_at(run, at), None) is not None:
         entries = store.entries_at(run, at, first)
-        return (entry.event for entry in entries if entry.event.kind in CHARGED)
-    events = (entry.event for entry in store.read(run, first, kinds=CHARGED))
+        return (entry.event for entry in entries if entry.event.kind in projection.CHARGED)
+    events = (entry.event for entry in store.read(run, first, kinds=projection.CHARGED))
     if not at:
         return events
     if not places_like(store, run, at):
         raise unknown_place(store, run, at)
-    steps = (step_of(at), f"{step_of(at)}/")
+    steps = (projection.step_of(at), f"{projection.step_of(at)}/")
     return (
         e
         for e in events
-        if step_of(e.address) == steps[0] or step_of(e.address).startswith(steps[1])
+        if projection.step_of(e.address) == steps[0]
+        or projection.step_of(e.address).startswith(steps[1])
     )
 
 
 def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:
     match by:
         case "step":
-            return step_of(event.address)
+            return projection.step_of(event.address)
         case "loop":
-            return loop_of(event.address)
+            return projection.loop_of(event.address)
         case "iteration":
             head, bracket, _ = event.address.rpartition("]")
             return head + bracket

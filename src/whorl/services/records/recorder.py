@@ -11,25 +11,12 @@ from contextlib import suppress
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from whorl import ir
 from whorl.interpreter.constructs.block import results, satisfies
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in, charged, join, split_iteration
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Observer
-from whorl.ir import (
-    Assign,
-    Branch,
-    Call,
-    Compute,
-    Constant,
-    Fields,
-    ForEach,
-    Gate,
-    Loop,
-    Stop,
-    Task,
-    Wait,
-)
 from whorl.ir.expressions import expressions_in, inner_values, outer_values
 from whorl.ir.walk import blocks_of, is_hidden
 from whorl.language import UNDEFINED, LanguageError, Undefined, evaluate, free_names
@@ -140,7 +127,7 @@ def is_inside(place: str, address: str) -> bool:
 
 
 def kind_of(node: Node) -> str:
-    return node.kind if isinstance(node, Task) else type(node).__name__.lower()
+    return node.kind if isinstance(node, ir.Task) else type(node).__name__.lower()
 
 
 # What an iteration that a budget stops is called in its note.
@@ -175,10 +162,10 @@ class Recorder(Observer):
         if "node" not in frame or not self.focus.wants(frame["address"]):
             return
         node, parent = machine.node(frame), machine.frames[str(frame["parent"])]
-        if isinstance(node, Call) and frame["address"] == parent["address"]:
+        if isinstance(node, ir.Call) and frame["address"] == parent["address"]:
             return  # it lends its address to what is in it
         record = Record(frame["address"], node.name, kind_of(node), frame["node"], machine.now)
-        if not isinstance(node, Task):
+        if not isinstance(node, ir.Task):
             record.inputs = given_to(node, machine.scope(frame))
         self._add(machine, record, key)
 
@@ -274,7 +261,7 @@ class Recorder(Observer):
             if record.reason == "condition":
                 record.inputs = read_by(node, machine.scope(frame)) or None
             self._skip(machine, address, plan.key, node, record)
-        elif isinstance(node, Compute | Assign) and self.focus.wants(address):
+        elif isinstance(node, ir.Compute | ir.Assign) and self.focus.wants(address):
             inputs, self._given = self._given, None
             record.end(machine.now, end["status"], inputs=inputs, output=value)
             record.error = end.get("error")
@@ -329,7 +316,7 @@ class Recorder(Observer):
     def _skip_cases(self, machine: State, key: str) -> None:
         """Adds the nodes of the cases that were not taken."""
         frame = machine.plain_frames[key]
-        node: Branch = machine.node(frame)
+        node: ir.Branch = machine.node(frame)
         chosen = frame.get("branch")
         cases = [case for case in (*node.cases, node.default) if case is not None]
         taken = {n.name for case in cases if case.name == chosen for n in case.body.nodes}
@@ -484,7 +471,7 @@ class SecureParts:
     def __init__(self, plan: Plan) -> None:
         nodes = plan.nodes
         self.outputs = {key for key, node in nodes.items() if is_hidden(node, plan.workflows)}
-        self.inputs = {k for k, node in nodes.items() if isinstance(node, Task) and node.secure}
+        self.inputs = {k for k, node in nodes.items() if isinstance(node, ir.Task) and node.secure}
         self.names = {nodes[key].name.casefold() for key in self.outputs}
         if self.outputs:
             self._follow(plan)
@@ -516,9 +503,9 @@ class SecureParts:
             count = len(self.names) + len(self.outputs)
             for key in (key for key, names in reads.items() if names & self.names):
                 node = plan.nodes[key]
-                if not isinstance(node, Task):
+                if not isinstance(node, ir.Task):
                     self.inputs.add(key)
-                if isinstance(node, Compute | Assign | Call):
+                if isinstance(node, ir.Compute | ir.Assign | ir.Call):
                     self.outputs.add(key)
                 self.names.update(name.casefold() for name in _gives(node))
             around = [holders[key] for key in self.outputs if key in holders]
@@ -537,13 +524,13 @@ def _holders(plan: Plan) -> dict[str, str]:
 def _gives(node: Node) -> Iterable[str]:
     """Returns the names under which other nodes see the values that a node computes."""
     match node:
-        case Compute() | Call():
+        case ir.Compute() | ir.Call():
             return (node.name,)
-        case Assign():
+        case ir.Assign():
             return (node.name, *(name for name, _ in node.sets))
-        case ForEach():
+        case ir.ForEach():
             return (node.item_name, "$item", "$items")
-        case Loop():
+        case ir.Loop():
             return [carry.name for carry in node.carry]
         case _:
             return ()
@@ -552,9 +539,9 @@ def _gives(node: Node) -> Iterable[str]:
 def _reads(node: Node, plan: Plan) -> frozenset[str]:
     """Returns the names that a node reads; for a call, also those of the called outputs."""
     values: list[Value | None] = [*outer_values(node)]
-    if isinstance(node, Loop):
+    if isinstance(node, ir.Loop):
         values += inner_values(node)
-    elif isinstance(node, Call) and node.workflow in plan.workflows:
+    elif isinstance(node, ir.Call) and node.workflow in plan.workflows:
         values += [value for _, value in plan.workflows[node.workflow].outputs]
     names: set[str] = set()
     for value in values:
@@ -627,28 +614,28 @@ def _written(node: Node) -> Value | None:
     if node.echo is not None:
         return node.echo
     match node:
-        case Call():
+        case ir.Call():
             return node.inputs
-        case ForEach():
-            return Fields((("items", node.items),))
-        case Assign():
-            return Fields(node.sets)
-        case Branch(subject=subject) if subject is not None:
-            return Fields((("subject", subject),))
-        case Compute(over=over) if over is not None:
-            return Fields((("items", over),))
-        case Compute(shape=shape, value=Fields()) if shape is not None:
+        case ir.ForEach():
+            return ir.Fields((("items", node.items),))
+        case ir.Assign():
+            return ir.Fields(node.sets)
+        case ir.Branch(subject=subject) if subject is not None:
+            return ir.Fields((("subject", subject),))
+        case ir.Compute(over=over) if over is not None:
+            return ir.Fields((("items", over),))
+        case ir.Compute(shape=shape, value=ir.Fields()) if shape is not None:
             return node.value
-        case Gate():
-            return Fields((("message", node.message), ("show", node.show)))
-        case Wait() if node.until is not None:
-            return Fields((("until", node.until),))
-        case Wait():
-            return Fields((("duration", node.duration or Constant(None)),))
-        case Stop():
+        case ir.Gate():
+            return ir.Fields((("message", node.message), ("show", node.show)))
+        case ir.Wait() if node.until is not None:
+            return ir.Fields((("until", node.until),))
+        case ir.Wait():
+            return ir.Fields((("duration", node.duration or ir.Constant(None)),))
+        case ir.Stop():
             output = () if node.output is None else (("output", node.output),)
-            code = () if node.code == Constant(None) else (("code", node.code),)
-            return Fields((("message", node.message), *code, *output))
+            code = () if node.code == ir.Constant(None) else (("code", node.code),)
+            return ir.Fields((("message", node.message), *code, *output))
         case _:
             return None
 

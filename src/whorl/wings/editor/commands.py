@@ -29,15 +29,7 @@ from whorl.services.files import preflight
 from whorl.services.project import is_code
 from whorl.services.runs import find_run
 from whorl.source.paths import check_inside, open_file
-from whorl.wings.editor import single_step
-from whorl.wings.editor.files import (
-    answer,
-    diagnose,
-    edit_text,
-    new_fields,
-    replace_file,
-    sketch_text,
-)
+from whorl.wings.editor import files, single_step
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
@@ -110,11 +102,11 @@ def edit(
             return _open_page(project, path)
         return _show(project, path, text, as_json=as_json)
     try:
-        edited = edit_text(project, text, path, operations, rewires=readers == "rewire")
+        edited = files.edit_text(project, text, path, operations, rewires=readers == "rewire")
     except EditRefused as fault:
         return _refused(fault, path, text, as_json=as_json)
-    found = diagnose(project, edited.text, path, edited.others)
-    if found and (unknown := new_fields(diagnose(project, text, path), found)):
+    found = files.diagnose(project, edited.text, path, edited.others)
+    if found and (unknown := files.new_fields(files.diagnose(project, text, path), found)):
         return _refused(EditRefused(unknown[0]), path, edited.text, as_json=as_json)
     if not only_shows and edited.text != text:
         check_inside(project.root, path)
@@ -124,7 +116,9 @@ def edit(
             write_file(target, other, advice="choose another name", mode="x")
         _write(path, edited.text)
     if as_json:
-        print_json({**answer(text, edited), "diagnostics": [_finding(each) for each in found]})
+        print_json(
+            {**files.answer(text, edited), "diagnostics": [_finding(each) for each in found]}
+        )
     else:
         for name in edited.others:
             say(f"{'would write' if only_shows else 'wrote'} {safe(name)}")
@@ -148,7 +142,7 @@ def _write(path: str, text: str) -> None:
     folder, name = os.path.split(os.path.realpath(path))
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        replace_file(opened, name, text.encode(), path)
+        files.replace_file(opened, name, text.encode(), path)
     finally:
         os.close(opened)
 
@@ -178,8 +172,8 @@ def _open_page(project: Project, path: str) -> int:
 
 def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
     """Prints the steps of a file, with the paths that operations use."""
-    dialect, sketch = sketch_text(project, text, path)
-    found = diagnose(project, text, path) if as_json or sketch is None else []
+    dialect, sketch = files.sketch_text(project, text, path)
+    found = files.diagnose(project, text, path) if as_json or sketch is None else []
     if as_json:
         listed = [_finding(each) for each in found]
         print_json({"file": path, "dialect": dialect, "sketch": sketch, "diagnostics": listed})

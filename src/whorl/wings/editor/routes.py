@@ -14,16 +14,7 @@ from pydantic import StringConstraints as Text
 
 from whorl import templates
 from whorl.errors import UsageError, safe
-from whorl.interfaces.http.models import (
-    Closed,
-    Diagnostic,
-    Dollars,
-    ErrorAnswer,
-    FileName,
-    Flag,
-    JsonValue,
-    Number,
-)
+from whorl.interfaces.http import models
 from whorl.interfaces.http.problems import Refusal, finding
 from whorl.interfaces.http.state import Asking, ServerState, State, check_query
 from whorl.interfaces.http.workflows import File
@@ -37,14 +28,14 @@ from whorl.wings.editor.kit.changes import palette
 # What goes over HTTP about editing: closed models; the shapes of operations are in the guide.
 
 Source = Annotated[str, Text(max_length=1_000_000)]
-Others = Annotated[dict[FileName, Source], Field(max_length=10)]
+Others = Annotated[dict[models.FileName, Source], Field(max_length=10)]
 UNSAVED = "files beside it that are not saved either"
 
 
-class Unsaved(Closed):
+class Unsaved(models.Closed):
     """A text that need not be saved; `name` is the file that it would be in."""
 
-    name: FileName
+    name: models.FileName
     text: Source
     others: Others = Field(default_factory=dict, description=UNSAVED)
 
@@ -52,27 +43,29 @@ class Unsaved(Closed):
 class Edit(Unsaved):
     """Operations on a text, in this order, all or none."""
 
-    operations: list[dict[str, JsonValue]] = Field(max_length=200)
+    operations: list[dict[str, models.JsonValue]] = Field(max_length=200)
     readers: Literal["rewire", "leave"] = "rewire"
-    checked: Flag = Field(default=True, alias="validate", description="whether it is validated")
+    checked: models.Flag = Field(
+        default=True, alias="validate", description="whether it is validated"
+    )
 
 
-class Saving(Closed):
+class Saving(models.Closed):
     """A text to be saved; `etag` is that of the version that it was made from."""
 
-    file: FileName
+    file: models.FileName
     text: Source
     etag: str | None = Field(max_length=200, description="null: the file must not exist")
     others: Others = Field(default_factory=dict, description="new files beside it, saved before it")
 
 
-class NewFile(Closed):
+class NewFile(models.Closed):
     """A new file, made from exactly one of the four sources."""
 
-    file: FileName
+    file: models.FileName
     template: str | None = None
-    copy_of: FileName | None = None
-    convert: FileName | None = None
+    copy_of: models.FileName | None = None
+    convert: models.FileName | None = None
     empty: str | None = Field(default=None, description="the format of an empty file")
 
     @model_validator(mode="after")
@@ -83,7 +76,7 @@ class NewFile(Closed):
         return self
 
 
-class Sketched(Closed):
+class Sketched(models.Closed):
     """The picture of a text, if it can be read; diagnostics only on request."""
 
     file: str
@@ -91,10 +84,10 @@ class Sketched(Closed):
     text: str
     etag: str | None
     sketch: dict[str, Any] | None
-    diagnostics: list[Diagnostic] | None
+    diagnostics: list[models.Diagnostic] | None
 
 
-class Patch(Closed):
+class Patch(models.Closed):
     """What is replaced; offsets count UTF-16 units of the text that was sent."""
 
     start: int
@@ -102,7 +95,7 @@ class Patch(Closed):
     text: str
 
 
-class Rewired(Closed):
+class Rewired(models.Closed):
     """A place that reads a step and was changed with it, or was left as it is on request."""
 
     path: str
@@ -116,7 +109,7 @@ class Place(Unsaved):
     at: str = Field(default="", max_length=2_000, description="its path; empty: the workflow")
 
 
-class Name(Closed):
+class Name(models.Closed):
     """What the texts of a step may read, spelled as it is written there."""
 
     name: str
@@ -125,13 +118,13 @@ class Name(Closed):
     readers: list[Rewired] = Field(description="who reads it already")
 
 
-class NameList(Closed):
+class NameList(models.Closed):
     """The names in scope at a step, those nearest to it first."""
 
     names: list[Name]
 
 
-class Edited(Closed):
+class Edited(models.Closed):
     """A text after operations. Nothing is saved."""
 
     text: str
@@ -140,49 +133,51 @@ class Edited(Closed):
     rewired: list[Rewired]
     select: list[str]
     others: dict[str, dict[str, str | None]]
-    diagnostics: list[Diagnostic] | None = None
+    diagnostics: list[models.Diagnostic] | None = None
 
 
-class Iteration(Closed):
+class Iteration(models.Closed):
     """An iteration of a run."""
 
     run: str = Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")
     at: str = Field(max_length=4_000, description="its loop, such as `polish`")
-    iteration: Number
+    iteration: models.Number
 
 
 class Try(Unsaved):
     """A step of a text that is run alone, or a loop whose body is run once."""
 
     at: str = Field(max_length=2_000, description="its path")
-    inputs: dict[str, JsonValue] = Field(default_factory=dict)
-    values: dict[str, JsonValue] = Field(
+    inputs: dict[str, models.JsonValue] = Field(default_factory=dict)
+    values: dict[str, models.JsonValue] = Field(
         default_factory=dict,
         description="results instead of steps, by path; values of an iteration, by LOOP/NAME",
     )
     source: Iteration | None = Field(
         default=None, alias="from", description="gives the values that are not given here"
     )
-    budget_usd: Dollars | None = Field(default=None, description="default 0.25")
-    pins: Flag = Field(default=True, description="whether pinned steps are left out")
-    effects: Flag = Field(default=False, description="whether it may run commands, call and write")
+    budget_usd: models.Dollars | None = Field(default=None, description="default 0.25")
+    pins: models.Flag = Field(default=True, description="whether pinned steps are left out")
+    effects: models.Flag = Field(
+        default=False, description="whether it may run commands, call and write"
+    )
 
 
-class StepTrial(Closed):
+class StepTrial(models.Closed):
     """The run of a try, and the paths of pins that do not count, since their steps changed."""
 
     run: str
     stale: list[str]
 
 
-class Pin(Closed):
+class Pin(models.Closed):
     """A result that tries use instead of a step; a stale one is not used."""
 
-    value: JsonValue
+    value: models.JsonValue
     stale: bool = False
 
 
-class PinList(Closed):
+class PinList(models.Closed):
     """The pins of a file, by path."""
 
     file: str
@@ -192,26 +187,26 @@ class PinList(Closed):
 class Pinned(PinList):
     """Pins to be kept; `text` is the draft, if the file does not have the steps yet."""
 
-    file: FileName
+    file: models.FileName
     text: Source | None = None
     others: Others = Field(default_factory=dict, description=UNSAVED)
 
 
-class Etag(Closed):
+class Etag(models.Closed):
     """Identifies a version of a file."""
 
     etag: str
 
 
-class Saved(Closed):
+class Saved(models.Closed):
     """A file was saved; it may have mistakes."""
 
     file: str
     etag: str
-    diagnostics: list[Diagnostic]
+    diagnostics: list[models.Diagnostic]
 
 
-class TemplateItem(Closed):
+class TemplateItem(models.Closed):
     """A workflow to begin with."""
 
     name: str
@@ -220,14 +215,14 @@ class TemplateItem(Closed):
     needs: str = ""
 
 
-class TemplateList(Closed):
+class TemplateList(models.Closed):
     """What a new file can be made from."""
 
     templates: list[TemplateItem]
     empty: list[str] = Field(description="the formats that have an empty file")
 
 
-class Palette(Closed):
+class Palette(models.Closed):
     """The kinds of steps that can be added."""
 
     groups: list[dict[str, Any]]
@@ -260,7 +255,7 @@ def _sketched(
 
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
-    422: {"model": ErrorAnswer, "description": "an operation is refused"}
+    422: {"model": models.ErrorAnswer, "description": "an operation is refused"}
 }
 
 

@@ -9,17 +9,8 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import InvalidWorkflow, UsageError
+from whorl.interfaces.http import models
 from whorl.interfaces.http.journal import Listener, event_text
-from whorl.interfaces.http.models import (
-    Amount,
-    Closed,
-    Dollars,
-    FileName,
-    Flag,
-    JsonValue,
-    Number,
-    Words,
-)
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
 from whorl.interfaces.http.streams import SSE, streamed
 from whorl.lazily import dataclass
@@ -54,7 +45,7 @@ from whorl.wings.experiments.what_if.query import (
 Part = Annotated[str, Field(max_length=1_000)]
 
 
-class Span(Closed):
+class Span(models.Closed):
     """A number with its interval of 95 %; without one, there are too few cases for it."""
 
     value: float | None
@@ -62,7 +53,7 @@ class Span(Closed):
     high: float | None = None
 
 
-class BestItem(Closed):
+class BestItem(models.Closed):
     """The variant with the highest grade; `words` says whether that is seen to be better."""
 
     variant: str
@@ -71,7 +62,7 @@ class BestItem(Closed):
     words: str
 
 
-class ExperimentItem(Closed):
+class ExperimentItem(models.Closed):
     """An experiment of the project; without a file, only runs are left of it."""
 
     name: str
@@ -95,7 +86,7 @@ class ExperimentItem(Closed):
     best: BestItem | None = Field(default=None, description="if the experiment is done")
 
 
-class VariantItem(Closed):
+class VariantItem(models.Closed):
     """How far a variant is."""
 
     name: str
@@ -103,7 +94,7 @@ class VariantItem(Closed):
     done: int
 
 
-class GraderItem(Closed):
+class GraderItem(models.Closed):
     """A grader; `person`, `judge`, `ask`, `use` and `run` grade by runs of their own."""
 
     name: str
@@ -126,19 +117,19 @@ class ExperimentDetail(ExperimentItem):
     people: int = Field(description="gradings that wait for a person")
 
 
-class NewExperiment(Closed):
+class NewExperiment(models.Closed):
     """An experiment file of the project to run or to continue."""
 
-    file: FileName
-    budget_usd: Dollars | None = Field(default=None, description="instead of the file's")
-    fresh: Flag = Field(default=False, description="run everything again, also what is done")
+    file: models.FileName
+    budget_usd: models.Dollars | None = Field(default=None, description="instead of the file's")
+    fresh: models.Flag = Field(default=False, description="run everything again, also what is done")
 
 
-class Nothing(Closed):
+class Nothing(models.Closed):
     """An object without fields."""
 
 
-class TrialItem(Closed):
+class TrialItem(models.Closed):
     """One run of a case under a variant."""
 
     run: str
@@ -151,7 +142,7 @@ class TrialItem(Closed):
     returned: int | None
 
 
-class CaseCell(Closed):
+class CaseCell(models.Closed):
     """A case under a variant: means over its trials."""
 
     grade: float | None
@@ -162,7 +153,7 @@ class CaseCell(Closed):
     trials: list[TrialItem]
 
 
-class CaseItem(Closed):
+class CaseItem(models.Closed):
     """A case; `spread` is its largest difference to the baseline."""
 
     case: str
@@ -171,7 +162,7 @@ class CaseItem(Closed):
     cells: dict[str, CaseCell] = Field(description="by variant")
 
 
-class CaseList(Closed):
+class CaseList(models.Closed):
     """A row for each case, the largest differences first."""
 
     baseline: str
@@ -180,36 +171,36 @@ class CaseList(Closed):
     cases: list[CaseItem]
 
 
-class GradingItem(Closed):
+class GradingItem(models.Closed):
     """A result that waits for a person's grade; which variant made it is not shown."""
 
     run: str
     grader: str
     address: str = Field(description="the question, for approve and reject of the run")
     message: str
-    show: JsonValue = None
+    show: models.JsonValue = None
 
 
-class GradingList(Closed):
+class GradingList(models.Closed):
     """What waits for a person, in random order."""
 
     gradings: list[GradingItem]
 
 
-class LoopQuery(Closed):
+class LoopQuery(models.Closed):
     """Which loop, and of which variant; without: the explored one, of the baseline."""
 
     at: Part = ""
     variant: Part = ""
 
 
-class RunLoopQuery(Closed):
+class RunLoopQuery(models.Closed):
     """Which loop; without: the first."""
 
     at: Part = ""
 
 
-class JudgeQuery(Closed):
+class JudgeQuery(models.Closed):
     """The judge of a loop or of a grader (`of`), against the grades of another grader."""
 
     against: Part
@@ -217,23 +208,23 @@ class JudgeQuery(Closed):
     variant: Part = ""
 
 
-class AskedLimits(Closed):
+class AskedLimits(models.Closed):
     """The limits of a loop, in the words of the native format."""
 
-    iterations: Number | None = None
-    time: Words | None = None
-    cost: Amount | None = None
-    tokens: Number | None = None
-    calls: Number | None = None
+    iterations: models.Number | None = None
+    time: models.Words | None = None
+    cost: models.Amount | None = None
+    tokens: models.Number | None = None
+    calls: models.Number | None = None
 
 
-class AskedRule(Closed):
+class AskedRule(models.Closed):
     """Another rule for a loop, in the words of the native format; what is left out stays."""
 
-    at: Words = ""
-    variant: Words = ""
-    until: Words = ""
-    at_most: Number | AskedLimits | None = None
+    at: models.Words = ""
+    variant: models.Words = ""
+    until: models.Words = ""
+    at_most: models.Number | AskedLimits | None = None
     returns: Annotated[str | None, Field(pattern="^(last|best|first)$")] = None
 
     def rule(self) -> dict[str, Any]:
@@ -243,10 +234,10 @@ class AskedRule(Closed):
         return {"until": self.until, "at_most": most, "returns": self.returns}
 
 
-class Found(Closed):
+class Found(models.Closed):
     """What was found, in the shape that the command prints with --json."""
 
-    document: JsonValue
+    document: models.JsonValue
 
 
 T = TypeVar("T")
@@ -372,7 +363,7 @@ async def list_facts(state: State, name: Name, query: Annotated[LoopQuery, Query
     With it any rule over the same conditions is answered without asking again.
     """
 
-    def work(study: Study) -> JsonValue:
+    def work(study: Study) -> models.JsonValue:
         loop = study.loop(query.at, query.variant)
         subjects = study.subjects(loop, query.variant)
         return facts_document(loop, subjects, study.experiment.margin)
@@ -391,7 +382,7 @@ async def show_judge(state: State, name: Name, query: Annotated[JudgeQuery, Quer
 async def what_if(state: State, name: Name, asked: AskedRule) -> Found:
     """What a rule, or without one many of them, would have given and cost; no call is made."""
 
-    def work(study: Study) -> JsonValue:
+    def work(study: Study) -> models.JsonValue:
         loop = study.loop(asked.at, asked.variant)
         given, workflow = asked.rule(), study.workflow(asked.variant)
         rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
@@ -427,7 +418,7 @@ async def _about(state: ServerState, name: str, work: Callable[[Study], T]) -> T
     return await asyncio.to_thread(lambda: work(state.job(Experiments).study(name)))
 
 
-async def _found(state: ServerState, name: str, work: Callable[[Study], JsonValue]) -> Found:
+async def _found(state: ServerState, name: str, work: Callable[[Study], models.JsonValue]) -> Found:
     return Found(document=await _about(state, name, work))
 
 

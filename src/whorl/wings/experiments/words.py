@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from whorl.errors import plural, safe
-from whorl.interfaces.formatting import (
-    dollars,
-    dollars_at_most,
-    dollars_if_known,
-    number_if_known,
-    seconds,
-    sparkline,
-    table,
-)
+from whorl.interfaces import formatting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -76,9 +68,9 @@ def report_lines(
     lines = [f"{title}; {graded}"]
     if not report.is_complete:
         lines.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no result yet")
-    lines += ["", *table(_variant_rows(report))]
+    lines += ["", *formatting.table(_variant_rows(report))]
     if report.extra_usd:
-        more = f"exploring cost {dollars(report.extra_usd)} more"
+        more = f"exploring cost {formatting.dollars(report.extra_usd)} more"
         lines.append(f"cost and iterations are those of each variant's own rule; {more}")
     for one in report.variants.values():
         if one.difference:
@@ -144,9 +136,9 @@ def _variant_cells(one: VariantReport, report: Report) -> list[str]:
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
     cost = per_solved = iterations = "-"
     if one.cases:
-        cost, iterations = dollars_if_known(one.cost_usd.value), f"{one.iterations:.1f}"
+        cost, iterations = formatting.dollars_if_known(one.cost_usd.value), f"{one.iterations:.1f}"
         is_solved = math.isfinite(one.per_solved.value)
-        per_solved = span(one.per_solved, dollars) if is_solved else "none solved"
+        per_solved = span(one.per_solved, formatting.dollars) if is_solved else "none solved"
     if one.unpriced:
         cost = per_solved = "not known"
     return [safe(one.name), span(one.grade), difference, solved, cost, per_solved, iterations]
@@ -163,7 +155,10 @@ def case_lines(report: Report, variant: str) -> list[str]:
         [safe(case), f"{base:.2f}", f"{grade:.2f}", f"{by:+.2f}", run]
         for by, case, base, grade, run in sorted(rows, key=lambda row: row[0])
     ]
-    return ["", *table([["case", report.baseline, variant, "difference", "run"], *cells])]
+    return [
+        "",
+        *formatting.table([["case", report.baseline, variant, "difference", "run"], *cells]),
+    ]
 
 
 def csv_text(report: Report) -> str:
@@ -249,12 +244,12 @@ def judge_lines(report: JudgeReport) -> list[str]:
         rows = [
             (
                 f"  {plural(int(name), 'vote') if name.isdigit() else name}",
-                number_if_known(grade),
-                dollars_if_known(cost),
+                formatting.number_if_known(grade),
+                formatting.dollars_if_known(cost),
             )
             for name, (grade, cost) in report.loop.items()
         ]
-        lines += table([head, *rows])
+        lines += formatting.table([head, *rows])
     if found := report.disagreements:
         lines.append(f"they differ in {plural(len(found), 'result')}: --csv has the judge's words")
     return lines
@@ -284,8 +279,8 @@ def sweep_lines(
     for name, row in sweep.curve.items():
         known = [value if math.isfinite(value) else None for value in row]
         numbers = "".join("     -" if value is None else f"{value:6.2f}" for value in known)
-        lines.append(f"  {name:22}{numbers}   {sparkline(known)}".rstrip())
-    lines += [*sweep.words, "", *table(_rule_rows(sweep, is_named=is_named))]
+        lines.append(f"  {name:22}{numbers}   {formatting.sparkline(known)}".rstrip())
+    lines += [*sweep.words, "", *formatting.table(_rule_rows(sweep, is_named=is_named))]
     if sweep.not_ranked:
         lines += ["", "not known for all runs, so not ranked:"]
     for one in sweep.not_ranked[:5]:
@@ -307,10 +302,18 @@ def _rule_rows(sweep: Sweep, *, is_named: bool) -> list[list[str]]:
         if is_named or id(one) in wanted:
             mark = "★ " if one is sweep.recommended else "◆ yours: " if one is sweep.own else "  "
             count = sum(one.iterations) / max(1, len(one.iterations))
-            cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars_if_known(one.cost_usd)]
+            cells = [
+                mark + safe(one.words),
+                f"{one.grade:.2f}",
+                formatting.dollars_if_known(one.cost_usd),
+            ]
             rows.append([*cells, f"{count:.1f}", span(one.to_best, _signed)])
     for name, (grade, cost, count) in sweep.ideal.items():
-        cells = [number_if_known(grade), dollars_if_known(cost), number_if_known(count, 1)]
+        cells = [
+            formatting.number_if_known(grade),
+            formatting.dollars_if_known(cost),
+            formatting.number_if_known(count, 1),
+        ]
         rows.append([f"  {name}", *cells, ""])
     return rows
 
@@ -327,7 +330,7 @@ def _recommended(sweep: Sweep) -> str:
         words += f": {chosen.grade - own.grade:+.2f} to yours for {cost:+.0f} % cost"
     if honest:
         words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
-        words += dollars(honest["cost_usd"])
+        words += formatting.dollars(honest["cost_usd"])
     return words
 
 
@@ -362,7 +365,7 @@ def answer_lines(found: WhatIf) -> list[str]:
 
 def _answer_words(answer: Answer, cost_usd: float | None) -> str:
     by = f" ({answer.stopped_by})" if answer.stopped_by else ""
-    cost = "cost not known" if cost_usd is None else dollars(cost_usd)
+    cost = "cost not known" if cost_usd is None else formatting.dollars(cost_usd)
     returned = "nothing" if answer.returned is None else answer.returned
     words = f"{plural(answer.iterations, 'iteration')}, returned {returned}"
     doubt = f" ({plural(answer.in_doubt, 'call')} in doubt, as reserved)" if answer.in_doubt else ""
@@ -388,7 +391,7 @@ def answers_lines(answers: list[WhatIf]) -> list[str]:
         sum(one.usage.get("cost_usd", 0.0) for one in each) / len(known)
         for each in zip(*pairs, strict=True)
     ]
-    return [f"{words}{dollars(usd[0])} became {dollars(usd[1])}"]
+    return [f"{words}{formatting.dollars(usd[0])} became {formatting.dollars(usd[1])}"]
 
 
 def answers_csv(answers: list[WhatIf]) -> str:
@@ -411,17 +414,18 @@ def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progres
     cases, variants = plural(len(experiment.cases), "case"), len(experiment.variants)
     explored = ", ".join(f"{name} up to {most}" for name, most in experiment.explore.items())
     most, budget = "at most" if forecast.is_limit else "at most about", progress.budget_usd
-    cost = f", {most} {dollars_at_most(forecast.cost_usd)}" if forecast.cost_usd else ""
+    cost = f", {most} {formatting.dollars_at_most(forecast.cost_usd)}" if forecast.cost_usd else ""
     if budget is not None and not 0 < (forecast.cost_usd or 0.0) < budget:
-        cost = f", at most {dollars(budget)}"
+        cost = f", at most {formatting.dollars(budget)}"
     parts = {
         f"{cases} x {plural(variants, 'variant')}": True,
         f"explore {explored}": explored,
         f"{forecast.left} to run": forecast.left != forecast.trials,
         f"{plural(forecast.gradings, 'result')} to grade": forecast.gradings,
         f"at most {plural(forecast.calls or 0, 'call')}": forecast.calls is not None,
-        f"budget {dollars(budget or 0.0)}": budget is not None,
-        f"{dollars(progress.spent_usd)} of it spent": budget is not None and progress.spent_usd,
+        f"budget {formatting.dollars(budget or 0.0)}": budget is not None,
+        f"{formatting.dollars(progress.spent_usd)} of it spent": budget is not None
+        and progress.spent_usd,
     }
     lines = [
         f"{safe(experiment.name)}: {plural(forecast.trials, 'trial')}{cost}",
@@ -438,20 +442,22 @@ def spent_words(amount_usd: float, *, unpriced: bool) -> str:
     """Formats a cost as far as it is known; `unpriced` says that calls had no known price."""
     if unpriced and not amount_usd:
         return "cost not known"
-    return dollars(amount_usd) + (" + ?" if unpriced else "")
+    return formatting.dollars(amount_usd) + (" + ?" if unpriced else "")
 
 
 def progress_line(progress: Progress, elapsed_s: float) -> str:
     """Returns the progress line, with the expected cost once a whole case is done."""
-    budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
+    budget = (
+        f" of {formatting.dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
+    )
     words = f"  {progress.done} of {plural(progress.trials, 'trial')}"
     words += f", {progress.graded} graded" if progress.graded else ""
     words += f", {progress.people} wait for a person" if progress.people else ""
     words += f", {spent_words(progress.spent_usd, unpriced=progress.unpriced)}{budget}"
     if progress.done < progress.trials:
         if progress.expected_usd:
-            words += f", about {dollars(progress.expected_usd)} in all"
+            words += f", about {formatting.dollars(progress.expected_usd)} in all"
         if (made := progress.done - progress.before) > 0:
             left_s = elapsed_s / made * (progress.trials - progress.done)
-            words += f", ~{seconds(left_s)} left"
+            words += f", ~{formatting.seconds(left_s)} left"
     return words

@@ -32,6 +32,7 @@ from whorl.services.replay import recording_from_run, replay
 from whorl.wings.experiments.statistics import finite
 from whorl.wings.experiments.trials import FAILED, unpriced_in
 from whorl.wings.experiments.variants import rule_from_text, with_loop
+from whorl.wings.experiments.what_if import loop_facts
 from whorl.wings.experiments.what_if.evaluate import (
     Answer,
     Rule,
@@ -42,14 +43,6 @@ from whorl.wings.experiments.what_if.evaluate import (
     own_rule,
     reads_best,
     rule_words,
-)
-from whorl.wings.experiments.what_if.loop_facts import (
-    HANDED_OVER,
-    Subject,
-    atom_of,
-    atoms_in,
-    facts_of,
-    votes_in,
 )
 
 if TYPE_CHECKING:
@@ -138,8 +131,10 @@ def what_ifs_of(
     workflow = from_json(store.workflow(run))
     loop = find_loop(workflow, loop_name)
     rule = rule_of(workflow, loop, **asked)
-    atoms = atoms_in([loop.until, rule.until])
-    found = facts_of(store, run, atoms, loop=loop.name, names=dict(rule.names), keep_results=True)
+    atoms = loop_facts.atoms_in([loop.until, rule.until])
+    found = loop_facts.facts_of(
+        store, run, atoms, loop=loop.name, names=dict(rule.names), keep_results=True
+    )
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
     unpriced, answers = _unpriced(store, run), []
@@ -173,13 +168,15 @@ def runs_of_version(
     return by.pop(found[0]), sum(map(len, by.values()))
 
 
-def run_facts(store: SqliteStore, run: RunId, loop_name: str = "") -> tuple[Loop, Subject]:
+def run_facts(
+    store: SqliteStore, run: RunId, loop_name: str = ""
+) -> tuple[Loop, loop_facts.Subject]:
     """Returns a loop of a run with its facts; iterations have no grade but their score."""
     loop = find_loop(from_json(store.workflow(run)), loop_name)
-    found = facts_of(store, run, atoms_in([loop.until]), loop=loop.name)
+    found = loop_facts.facts_of(store, run, loop_facts.atoms_in([loop.until]), loop=loop.name)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
-    return loop, Subject(found[0], {}, is_priced=not _unpriced(store, run))
+    return loop, loop_facts.Subject(found[0], {}, is_priced=not _unpriced(store, run))
 
 
 def _unpriced(store: SqliteStore, run: RunId) -> int:
@@ -232,7 +229,9 @@ def played(workflow: Workflow, loop: Loop, rule: Rule, recording: Recording) -> 
 
 def _judges(until: Condition | None) -> dict[str, int]:
     """Returns the judges of a rule, each with its number."""
-    return {atom_of(judge): n for n, judge in enumerate(loop_plan(until).judges.values(), 1)}
+    return {
+        loop_facts.atom_of(judge): n for n, judge in enumerate(loop_plan(until).judges.values(), 1)
+    }
 
 
 def _take_outputs(made: WhatIf, played: Replayed, checked: Rule | None) -> None:
@@ -321,7 +320,9 @@ def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -
 _NUMBERS = ("at_least", "low", "high", "threshold", "patience", "min_delta", "votes")
 
 
-def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> dict[str, Any]:
+def facts_document(
+    loop: Loop, subjects: Sequence[loop_facts.Subject], margin: float
+) -> dict[str, Any]:
     """Returns all facts for answering rules over these runs; `obstacle...` are for other rules."""
     names, own = atom_names(loop), own_rule(loop)
     # Another condition that ranks iterations by the same score.
@@ -350,7 +351,7 @@ def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> di
 
 def atom_names(loop: Loop) -> dict[str, str]:
     """Returns the short names of what the rule of a loop reads."""
-    return {atom: f"a{n}" for n, atom in enumerate(atoms_in([loop.until]))}
+    return {atom: f"a{n}" for n, atom in enumerate(loop_facts.atoms_in([loop.until]))}
 
 
 def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
@@ -365,7 +366,7 @@ def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str
         return {"all" if isinstance(condition, AllOf) else "any": parts}
     is_branch = isinstance(condition, BranchTaken)
     made: dict[str, Any] = {"kind": "branch" if is_branch else type(condition).__name__.lower()}
-    if (atom := names.get(atom_of(condition))) is not None:
+    if (atom := names.get(loop_facts.atom_of(condition))) is not None:
         made["atom"] = atom
     known = {each.name for each in fields(condition)}
     made |= {name: getattr(condition, name) for name in _NUMBERS if name in known}
@@ -376,7 +377,7 @@ def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str
     return made | {"words": str(words or leaf_words(condition))}
 
 
-def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
+def _run(subject: loop_facts.Subject, names: dict[str, str]) -> dict[str, Any]:
     facts = subject.facts
     same = ("run", "steered", "returned", "made", "exit_reason")
     return {
@@ -390,10 +391,12 @@ def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> dict[str, Any]:
+def _iteration(
+    row: IterationFacts, subject: loop_facts.Subject, names: dict[str, str]
+) -> dict[str, Any]:
     votes = {short: _votes(row, atom) for atom, short in names.items()}
     asked = {names[call.judge] for call in row.calls if call.judge in names}
-    known = names | {HANDED_OVER: HANDED_OVER}
+    known = names | {loop_facts.HANDED_OVER: loop_facts.HANDED_OVER}
     return {
         **{name: getattr(row, name) for name in ("number", "by", "is_judged", "is_approved")},
         "status": "held up" if row.has_waited and row.status == "failed" else row.status,
@@ -412,7 +415,7 @@ def _votes(row: IterationFacts, atom: str) -> list[dict[str, Any]]:
     costs = iter([call.usage.get("cost_usd", 0.0) for call in row.calls if call.judge == atom])
     return [
         {"verdict": verdict, "cost_usd": sum(islice(costs, took))}
-        for verdict, took in votes_in(row.calls, atom)
+        for verdict, took in loop_facts.votes_in(row.calls, atom)
     ]
 
 
