@@ -245,7 +245,7 @@ class ForEachBehaviour(Behaviour):
         index = machine.pending[event.address]["index"]
         machine.settle(event.address)
         machine.drop(frame["children"].pop(str(index)))
-        message = f"item {index + 1} of {frame['name']!r} took longer than its time limit"
+        message = "it took longer than its time limit"
         frame["failures"][str(index)] = error_at(event.address, "R101", message)
         _item_left(machine, key)
 

@@ -404,7 +404,7 @@ def _person_decided(machine: State, key: str, event: Event) -> None:
 
 def _iteration_out_of_time(machine: State, key: str, event: Event) -> None:
     frame = machine.loop_frames[key]
-    message = f"iteration {frame['count']} took longer than its time limit"
+    message = "it took longer than its time limit"
     error = error_at(frame["iteration"]["address"], "R101", message)
     machine.drop_body(frame)
     _iteration_failed(machine, key, failed(error, status="timed_out"))
