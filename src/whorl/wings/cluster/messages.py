@@ -12,13 +12,8 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
 from whorl.lazily import dataclass
+from whorl.runtimes.journal import sealed_secrets
 from whorl.runtimes.journal.journal import KEEPING, RunId
-from whorl.runtimes.journal.sealed_secrets import (
-    redaction_of,
-    secrets_of,
-    shown_sources,
-    without_defaults,
-)
 from whorl.runtimes.replay_core import PureDriver
 from whorl.runtimes.start_options import started, without_secrets
 
@@ -187,7 +182,7 @@ def new_beginning(
     origin: str,
 ) -> Beginning:
     """Builds the input of a run's first execution. Raises UsageError W920."""
-    workflow, given = without_defaults(workflow, start.input)
+    workflow, given = sealed_secrets.without_defaults(workflow, start.input)
     encoded = to_json(workflow)
     digest = content_hash(encoded)
     plan = plan_of(digest, encoded)
@@ -199,7 +194,7 @@ def new_beginning(
         )
     start = without_secrets(start, workflow, given, redacted)
     body = started(run, plan, start, url)
-    redaction = redaction_of(secrets_of(workflow, given))
+    redaction = sealed_secrets.redaction_of(sealed_secrets.secrets_of(workflow, given))
     return Beginning(
         run=run,
         workflow=encoded,
@@ -210,7 +205,7 @@ def new_beginning(
         key=start.key,
         origin=origin,
         labels=start.labels,
-        sources=shown_sources(start.sources, redaction),
+        sources=sealed_secrets.shown_sources(start.sources, redaction),
         first=[event_to_json(Event("run.started", "", 0.0, body))],
         **ways(settings),
     )
