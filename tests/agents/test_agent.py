@@ -48,7 +48,7 @@ def test_claude_answers(tmp_path: Path) -> None:
     assert said == ["Grüße", ", Welt"]
 
 
-def test_text_is_told_while_the_program_runs(tmp_path: Path) -> None:
+def test_text_is_sent_while_the_program_runs(tmp_path: Path) -> None:
     """The stand-in waits for a file that appears only when its first words have arrived."""
     flag = tmp_path / "heard"
     code = (

@@ -189,7 +189,7 @@ def test_a_program_sees_its_own_key_only(tmp_path: Path, agent: str) -> None:
     assert seen == {**OWN[agent], "HOME": str(tmp_path), "MINE": "given"}
 
 
-def test_codex_is_told_where_its_key_belongs(tmp_path: Path) -> None:
+def test_codex_receives_the_place_of_its_key(tmp_path: Path) -> None:
     """It does not read OPENAI_BASE_URL any more, and would send the key to the usual host."""
     call = started(tmp_path, {"agent": "codex"}, environment=KEYS)
 
@@ -225,7 +225,7 @@ def test_a_program_that_takes_a_schema_is_given_it(tmp_path: Path) -> None:
     ("agent", "schema"),
     [("gemini", SCHEMA), ("codex", SCHEMA), ("claude-code", {"anyOf": [SCHEMA]})],
 )
-def test_others_are_told_the_schema_in_words(
+def test_others_receive_the_schema_in_words(
     tmp_path: Path, agent: str, schema: dict[str, Any]
 ) -> None:
     call = started(tmp_path, {"agent": agent}, returns=schema)

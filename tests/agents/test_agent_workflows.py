@@ -45,7 +45,7 @@ def loop(agent: str, session: str) -> str:
     return LOOP.replace("AGENT", agent).replace("SESSION", session)
 
 
-def test_a_loop_goes_on_with_the_conversation(place: Path) -> None:
+def test_a_loop_continues_with_the_conversation(place: Path) -> None:
     session = "5e551011-0000-4000-8000-000000000001"
     stand_in = StandIn(place, "claude").plays(*(play(claude_says(word)) for word in "abc"))
 

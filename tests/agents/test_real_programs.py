@@ -114,7 +114,7 @@ def texts_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def test_claude_goes_on_with_its_conversation(tmp_path: Path) -> None:
+def test_claude_continues_with_its_conversation(tmp_path: Path) -> None:
     with model_server("The word is heron.", "It was heron.") as model:
         machine = Machine(tmp_path, "claude", model)
 
@@ -195,7 +195,7 @@ def test_an_error_of_a_model_and_a_session_that_is_gone_are_errors(
     assert gone.value.code == code
 
 
-def test_codex_goes_on_with_its_conversation(tmp_path: Path) -> None:
+def test_codex_continues_with_its_conversation(tmp_path: Path) -> None:
     with model_server("The word is heron.", "It was heron.", "Heron.") as model:
         machine = Machine(tmp_path, "codex", model)
 

@@ -102,7 +102,7 @@ def run_once() -> Any:
     return asyncio.run(whorl.run("once.yaml"))
 
 
-def test_a_tool_that_changed_between_two_runs_is_told_to_no_model_before_a_yes(
+def test_a_tool_that_changed_between_two_runs_is_offered_to_no_model_before_a_yes(
     project: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     first = run_once()
@@ -124,7 +124,7 @@ def test_a_tool_that_changed_between_two_runs_is_told_to_no_model_before_a_yes(
     assert (project / ".whorl" / "tools.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_new_tool_of_a_known_server_is_told_to_no_model_before_a_yes(
+def test_a_new_tool_of_a_known_server_is_offered_to_no_model_before_a_yes(
     project: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     first = run_once()
@@ -154,7 +154,7 @@ def test_a_tool_that_the_operator_names_is_known_when_it_is_first_met(project: P
     assert run_once().status == "failed"
 
 
-def test_what_was_shown_is_accepted_whatever_the_server_says_meanwhile(tmp_path: Path) -> None:
+def test_what_was_shown_is_accepted_even_if_the_server_changes_it_meanwhile(tmp_path: Path) -> None:
     def met(words: str) -> dict[str, str]:
         # Another process, such as a schedule, has its own view of the file.
         offer = ToolOffer("look", words, {"type": "object"})
@@ -176,7 +176,7 @@ def test_what_was_shown_is_accepted_whatever_the_server_says_meanwhile(tmp_path:
 SECRET = "NeSfkUdz-VJklf3aAJ5Q"
 
 
-def test_a_key_that_a_server_tells_of_itself_is_neither_kept_nor_shown(
+def test_a_key_in_a_description_of_a_server_is_neither_kept_nor_shown(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOLD", SECRET)

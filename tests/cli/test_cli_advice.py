@@ -183,7 +183,7 @@ def test_what_is_printed_can_be_asked_for(
         assert why.code == 0 or "[" not in address, f"why {place}: {why.err}"
 
 
-def test_a_step_means_the_iteration_that_it_lies_in(whorl: Whorl) -> None:
+def test_a_step_means_the_iteration_around_it(whorl: Whorl) -> None:
     run = whorl("run", "polish.yaml", "x", "--json").json["run"]
 
     assert "forked from" in whorl("fork", f"{run}/polish[2]/write").err

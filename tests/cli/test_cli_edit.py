@@ -81,7 +81,7 @@ def test_new_files_are_listed_empty_or_copied(whorl: Whorl, project: Path) -> No
     assert "known: native" in whorl("new", "--empty", "orka").err
 
 
-def test_a_field_that_nobody_knows_is_refused(whorl: Whorl, project: Path) -> None:
+def test_an_unknown_field_is_refused(whorl: Whorl, project: Path) -> None:
     file = project / "e.yaml"
     file.write_text(FILE)
 
@@ -95,7 +95,7 @@ def test_a_field_that_nobody_knows_is_refused(whorl: Whorl, project: Path) -> No
     assert file.read_text() == FILE
 
 
-def test_a_field_that_was_wrong_before_hinders_nobody(whorl: Whorl, project: Path) -> None:
+def test_a_field_that_was_wrong_before_blocks_no_edit(whorl: Whorl, project: Path) -> None:
     file = project / "e.yaml"
     file.write_text(FILE.replace("{ask: 'x'}", "{ask: 'x', modle: m}"))
 

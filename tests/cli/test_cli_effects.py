@@ -162,7 +162,7 @@ def test_validate_says_once_which_address_needs_permission(
         ("{agent: gem, prompt: hi, session: s}", "continues a session, but agent 'gem' keeps none"),
     ],
 )
-def test_what_is_not_there_is_told_before_a_model_is_asked(
+def test_what_is_missing_is_reported_before_a_model_is_asked(
     project: Path, whorl: Whorl, step: str, told: str
 ) -> None:
     with (project / "whorl.toml").open("a") as config:

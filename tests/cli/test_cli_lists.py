@@ -89,7 +89,7 @@ def test_costs_are_added_up_since_a_time(whorl: Whorl, mixed: Path) -> None:
     assert "14 model calls, 4 other calls" in text
 
 
-def test_model_calls_are_told_from_others(whorl: Whorl, mixed: Path) -> None:
+def test_model_calls_are_distinguished_from_others(whorl: Whorl, mixed: Path) -> None:
     assert "  7 model calls, " in whorl("run", "polish.yaml", "x").err
     assert "  7 model calls, 4 other calls, " in whorl("run", "mixed.yaml").err
     (mixed / "only.yaml").write_text('whorl: 1\nsteps: {a: {run: ["true"]}}\n')

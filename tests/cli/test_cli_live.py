@@ -24,7 +24,7 @@ def terminal(at: At) -> Terminal:
 
 
 @pytest.mark.parametrize(("key", "status"), [("p", "⏸ paused"), ("\x03", "⏸ interrupted")])
-def test_a_key_leaves_a_run_that_can_go_on(terminal: Terminal, key: str, status: str) -> None:
+def test_a_key_leaves_a_run_that_can_be_resumed(terminal: Terminal, key: str, status: str) -> None:
     terminal.read_until("/9000")
     assert "╭─ whorl run" in terminal.shown
     assert "p pause" in terminal.shown

@@ -95,7 +95,7 @@ def test_the_first_signal_lets_calls_end(whorl: Whorl, spawn: Spawn, project: Pa
     assert [e["address"] for e in events if e["kind"] == "task.started"] == ["a", "b"]
 
 
-def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -> None:
+def test_all_interrupted_runs_continue(whorl: Whorl, spawn: Spawn, project: Path) -> None:
     (project / "slow.py").write_text("def mine():\n    return 1\n")
     config = (project / "whorl.toml").read_text()
     (project / "whorl.toml").write_text(f'{config}\n[tasks]\nmine = "python:slow:mine"\n')
@@ -134,7 +134,7 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
     assert whorl("runs", "cancel", "last").code == 0
 
 
-def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> None:
+def test_a_key_resumes_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> None:
     words = ("--key", "once", "--max-iterations", "6")
     _kill(whorl, spawn, *words)
 
@@ -144,7 +144,7 @@ def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> N
     assert len(whorl("ls", "--json").json) == 1
 
 
-def test_whoever_comes_second_is_told_the_same_and_looks_on(whorl: Whorl, spawn: Spawn) -> None:
+def test_a_second_client_gets_the_same_answer_and_watches(whorl: Whorl, spawn: Spawn) -> None:
     _kill(whorl, spawn, "--max-iterations", "12")
     processes = [spawn("resume", "last") for _ in range(4)]
     ends = [process.communicate(timeout=PATIENCE_S) for process in processes]
@@ -175,7 +175,7 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
     assert whorl("ls", "--json").json[0]["status"] == "cancelled"
 
 
-def test_detached_run_goes_on_alone(whorl: Whorl, spawn: Spawn, project: Path) -> None:
+def test_a_detached_run_continues_alone(whorl: Whorl, spawn: Spawn, project: Path) -> None:
     with spawn("run", "polish.yaml", "x", "--detach") as starter:
         out, _ = starter.communicate(timeout=PATIENCE_S)
 
@@ -258,7 +258,7 @@ def store(whorl: Whorl, project: Path) -> Iterator[SqliteStore]:
         yield opened
 
 
-def test_whoever_joins_knows_each_iteration_once(
+def test_a_late_watcher_sees_each_iteration_once(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the run stands when it is joined, and though it goes on while it is looked at."""

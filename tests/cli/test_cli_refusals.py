@@ -125,7 +125,7 @@ def test_a_project_without_runs_is_no_error(whorl: Whorl) -> None:
 N8N = {"name": "n", "nodes": [{"name": "Form", "type": "n8n-nodes-base.x"}], "connections": {}}
 
 
-def test_a_file_that_is_no_workflow_is_told_what_it_is(whorl: Whorl, project: Path) -> None:
+def test_a_file_that_is_not_a_workflow_is_named_for_what_it_is(whorl: Whorl, project: Path) -> None:
     for name, text, what, advice in (
         ("n.json", json.dumps(N8N), "this is an export of n8n", "`whorl new` writes a loop"),
         ("n.json", json.dumps([N8N]), "this is an export of n8n", "`whorl new` writes a loop"),

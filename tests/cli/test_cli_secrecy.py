@@ -93,7 +93,7 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("url", ADDRESSES)
-def test_the_address_of_a_secure_step_is_not_told(whorl: Whorl, secure: Path, url: str) -> None:
+def test_the_address_of_a_secure_step_is_not_shown(whorl: Whorl, secure: Path, url: str) -> None:
     """Whatever is wrong with it: it cannot be read, reached or called."""
     (secure / "whorl.toml").write_text(f"{CONFIG}{ANSWERS}private_network = true\n")
     told = {}
@@ -177,7 +177,7 @@ def test_no_attempt_tells_a_secret(whorl: Whorl, project: Path, text: str) -> No
     assert all("***" in str(attempt["error"]) for attempt in record["attempts"])
 
 
-def test_the_name_of_a_model_is_told_unless_it_is_a_secret(whorl: Whorl, project: Path) -> None:
+def test_the_name_of_a_model_is_shown_unless_it_is_a_secret(whorl: Whorl, project: Path) -> None:
     (project / "whorl.toml").write_text(CONFIG)
     (project / "w.yaml").write_text(
         "whorl: 1\ninputs: {k: secret, m: string}\nsteps:\n"

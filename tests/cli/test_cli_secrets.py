@@ -92,7 +92,7 @@ def all_told(whorl: Whorl, *given: str) -> str:
     return "\n".join(told)
 
 
-def test_a_secret_is_told_by_no_command_and_kept_in_no_file(whorl: Whorl, keyed: Path) -> None:
+def test_a_secret_is_printed_by_no_command_and_kept_in_no_file(whorl: Whorl, keyed: Path) -> None:
     told = all_told(whorl, "-i", "greeting=hello", "-i", "key=@secret.txt")
 
     assert [form for form in FORMS if form in told] == []
@@ -110,7 +110,7 @@ def test_what_is_not_secret_is_found_so(whorl: Whorl, keyed: Path) -> None:
     assert {"journal", "memories", "snapshots", "keyed.json"} <= {*found}
 
 
-def test_a_run_goes_on_with_its_secret_after_a_restart(whorl: Whorl, keyed: Path) -> None:
+def test_a_run_continues_with_its_secret_after_a_restart(whorl: Whorl, keyed: Path) -> None:
     (keyed / "keyed.yaml").write_text(
         'whorl: 1\ninputs: {key: secret}\nsteps:\n  check: {approve: "Go on?"}\n'
         "  use: {run: 'test {{ key }} = HUSH-77 && echo same'}\n"
@@ -315,7 +315,7 @@ def test_what_is_in_a_file_is_not_shown(whorl: Whorl, project: Path, text: str) 
     assert f"-i o is not JSON: see line {row}, column {column} of 'held.txt'" in done.err
 
 
-def test_a_default_that_is_secret_is_told_without_it(whorl: Whorl, project: Path) -> None:
+def test_a_secret_default_is_left_out_of_the_description(whorl: Whorl, project: Path) -> None:
     written = {
         "a.yaml": f"whorl: 1\ninputs:\n  key: {{type: secret, default: {WRONG}}}\n",
         "b.yaml": f"whorl: 1\ninputs: {{key: {{type: secret, default: {WRONG}, defualt: 1}}}}\n",
@@ -342,7 +342,7 @@ def test_a_secret_of_a_schedule_is_to_be_a_key(whorl: Whorl, project: Path) -> N
     assert "a default" not in done.err
 
 
-def test_an_address_with_a_user_is_told_what_is_wrong(whorl: Whorl, project: Path) -> None:
+def test_an_address_with_a_user_is_refused_with_the_reason(whorl: Whorl, project: Path) -> None:
     (project / "whorl.toml").write_text(
         f'[providers.f]\nkind = "openai"\nbase_url = "https://me:{WRONG}@x.example/v1"\n'
     )

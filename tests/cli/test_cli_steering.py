@@ -64,7 +64,7 @@ def test_fork_keeps_the_iterations_before_and_the_old_run(whorl: Whorl) -> None:
     whorl("show last").prints(f"fork of:    {old['run']}")
 
 
-def test_loop_that_was_explored_goes_on_in_a_fork(whorl: Whorl, project: Path) -> None:
+def test_loop_that_was_explored_continues_in_a_fork(whorl: Whorl, project: Path) -> None:
     (project / "count.yaml").write_text(
         "whorl: 1\nsteps:\n  count:\n    repeat:\n      until: add > 1\n      at_most: 3\n"
         '      carry: {n: "{{ add }}"}\n'
@@ -151,7 +151,7 @@ def test_a_person_sees_what_is_asked_and_said(whorl: Whorl, loop: Callable[[str]
         whorl(looking).prints("letter[1] was rejected: too wet")
 
 
-def test_what_failed_at_a_limit_or_a_gate_may_go_on(
+def test_what_failed_at_a_limit_or_a_gate_may_continue(
     whorl: Whorl, project: Path, loop: Callable[[str], str]
 ) -> None:
     run = whorl("run", loop("on_limit: fail"), "--json").ends(1).json["run"]

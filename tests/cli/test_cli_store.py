@@ -216,7 +216,7 @@ def advised(done: Done) -> list[str]:
     return re.findall(r"`whorl ([^`]*)`", done.err)
 
 
-def test_a_disk_is_called_full_where_nobody_has_the_store_open(whorl: Whorl, disk: Path) -> None:
+def test_a_disk_is_called_full_if_no_process_has_the_store_open(whorl: Whorl, disk: Path) -> None:
     store = ("--store", str(disk / "a.db"))
     assert whorl("run", "polish.yaml", "x", *store).code == 0
     path = fill(disk)
@@ -230,7 +230,7 @@ def test_a_disk_is_called_full_where_nobody_has_the_store_open(whorl: Whorl, dis
     assert whorl("project", "prune", "--dry-run", *store).code == 0
 
 
-def test_a_run_on_a_full_disk_goes_on_as_advised(whorl: Whorl, spawn: Spawn, disk: Path) -> None:
+def test_a_run_on_a_full_disk_is_resumed_as_advised(whorl: Whorl, spawn: Spawn, disk: Path) -> None:
     store = ("--store", str(disk / "a.db"))
     with spawn("run", "slow.yaml", "--max-iterations", "60", *store) as process:
         wait_until(lambda: (disk / "a.db").exists() and _has_turned(whorl, store))

@@ -176,7 +176,7 @@ def test_mistake_of_ours_has_no_traceback(whorl: Whorl, monkeypatch: pytest.Monk
     whorl("file graph polish.yaml").says("Traceback")
 
 
-def test_a_recording_is_saved_where_it_is_told(whorl: Whorl) -> None:
+def test_a_recording_is_saved_at_the_given_path(whorl: Whorl) -> None:
     whorl("run polish.yaml x")
     saved = whorl("test polish.yaml --save deep/down/polish.json --json")
 

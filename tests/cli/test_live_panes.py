@@ -71,7 +71,7 @@ CALM = [
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("case", random.Random(7).sample(CALM, 40), ids=lambda case: case.id)
-def test_whatever_a_run_does_it_fits_the_screen(case: Case) -> None:
+def test_every_run_fits_the_screen(case: Case) -> None:
     """Each size shows every moment, and is not left."""
     watched = Watched(case)
     while watched.take() is not None:

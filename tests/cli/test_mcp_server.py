@@ -110,7 +110,7 @@ def test_a_call_runs_the_workflow_and_gives_its_output(place: Path) -> None:
     assert answer.structured_content["loops"][0]["exit_reason"] == "condition_met"
 
 
-def test_a_run_goes_on_for_a_client_that_comes_back(place: Path) -> None:
+def test_a_run_continues_for_a_client_that_comes_back(place: Path) -> None:
     async def ask() -> tuple[Any, Any]:
         async with talk(place, "slow.yaml", "--wait", "0") as client:
             early = await client.call_tool("slow", {"text": "hi"})
@@ -198,7 +198,7 @@ def test_several_outputs_stand_below_their_names(place: Path) -> None:
     assert answer.structured_content["mark"] is None
 
 
-def test_a_mark_is_told_beside_the_output(place: Path) -> None:
+def test_a_mark_is_printed_beside_the_output(place: Path) -> None:
     command = [sys.executable, "-m", "whorl.interfaces.cli", "run", "polish.yaml"]
     subprocess.run([*command, "a haiku about rain"], cwd=place, check=True, capture_output=True)
     marked = retold(place, lambda event: {"mark": "limit"} if event.kind == "loop.finished" else {})

@@ -68,7 +68,7 @@ def test_gates_are_answered_by_mocks(whorl: Whorl, tested: Path) -> None:
     assert whorl("run gated.yaml --mocks").ends(0).out == "ok:\ntrue\n\nwords:\ngood\n"
 
 
-def test_a_mocked_run_never_goes_on_with_real_answers(whorl: Whorl, tested: Path) -> None:
+def test_a_mocked_run_never_continues_with_real_answers(whorl: Whorl, tested: Path) -> None:
     run = whorl("run gated.yaml '--mocks=nobody answers' --json").ends(4).json["run"]
     (tested / "whorl.toml").unlink()
     again = "whorl run gated.yaml '--mocks=nobody answers'"

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.threat(row="T1")
         ("ask", False, "failed", 1),
     ],
 )
-def test_a_call_under_way_in_a_crash_is_delivered_as_its_step_says(
+def test_an_open_call_in_a_crash_is_delivered_as_its_step_says(
     delivery: str, approved: bool | None, status: str, calls: int
 ) -> None:
     script, has_crashed = Script({"send": {"json": "sent"}}), False

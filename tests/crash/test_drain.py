@@ -85,7 +85,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("after_s", [1.0, 7.0, 11.0, 13.0])
-def test_calls_under_way_end_and_are_not_made_again(world: World, after_s: float) -> None:
+def test_open_calls_end_and_are_not_made_again(world: World, after_s: float) -> None:
     async def work() -> str:
         first = world.process()
         run, driving = await world.begin(first, PAIR)
@@ -102,7 +102,7 @@ def test_calls_under_way_end_and_are_not_made_again(world: World, after_s: float
     assert world.count("task.finished") == 9
 
 
-def test_whoever_does_not_wait_leaves_calls_in_doubt(world: World) -> None:
+def test_a_client_that_does_not_wait_leaves_calls_in_doubt(world: World) -> None:
     async def work() -> str:
         first = world.process()
         run, driving = await world.begin(first, PAIR)

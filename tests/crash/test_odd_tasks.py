@@ -115,7 +115,7 @@ def _driven(
         pytest.param(_raising(BaseException("x")), "I900", id="anything"),
     ],
 )
-def test_whatever_a_task_does_it_fails_and_the_run_ends(
+def test_a_task_that_misbehaves_fails_and_the_run_ends(
     tmp_path: Path, perform: Callable[..., Any], code: str
 ) -> None:
     status, events = _driven(tmp_path, _Workers(perform), _ONE)
@@ -269,7 +269,7 @@ def test_many_sleeping_runs_cost_nothing(tmp_path: Path) -> None:
     assert statuses == {"cancelled", "stopped"}
 
 
-def test_a_paused_run_whose_call_is_under_way_can_be_steered(tmp_path: Path) -> None:
+def test_a_paused_run_with_an_open_call_can_be_steered(tmp_path: Path) -> None:
     began, may_reply = asyncio.Event(), asyncio.Event()
 
     async def slow(request: Request, emit: Emit) -> Reply:

@@ -109,7 +109,7 @@ def plain(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-def test_commands_stand_in_blocks_that_are_run() -> None:
+def test_commands_are_in_blocks_that_are_run() -> None:
     """A command in a block of another language would not be tried."""
     looks = re.compile(
         r"^(\$ |(whorl|curl|make|pip|uvx?|pipx|docker|export|cd|\.venv/bin/\S+) )", re.M

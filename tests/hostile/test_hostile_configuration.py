@@ -84,9 +84,7 @@ def test_what_the_folders_own_variables_decide_is_shown_as_it_would_count(other:
     assert "server" in other.traces()
 
 
-def test_a_key_that_stands_in_the_folder_is_not_called_a_variable_of_the_person(
-    other: Clone,
-) -> None:
+def test_a_key_in_the_folder_is_not_called_a_variable_of_the_person(other: Clone) -> None:
     """At the usual address it would keep what is asked in the account of whoever wrote it."""
     write(other, ".env", "OPENAI_API_KEY=sk-strangers-0123456789\n")
 
@@ -157,7 +155,7 @@ def test_a_secret_of_the_person_is_shown_by_its_name_only(other: Clone) -> None:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["config.yaml", ".env", "settings.yaml", "whorl.toml"])
-def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(other: Clone, name: str) -> None:
+def test_a_pipe_in_the_place_of_a_file_blocks_no_process(other: Clone, name: str) -> None:
     (other.folder / name).unlink(missing_ok=True)
     os.mkfifo(other.folder / name)
 

@@ -107,7 +107,7 @@ def test_experiments_and_tests_read_no_workflow_that_is_closed(project: Project)
             read(project, file)
 
 
-def test_what_is_read_is_told(project: Project) -> None:
+def test_what_is_read_is_listed(project: Project) -> None:
     (project.root / "prompt.md").write_text("Hello")
     text = """
 whorl: 1

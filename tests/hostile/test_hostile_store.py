@@ -174,7 +174,7 @@ def change(file: Path, attack: Callable[[apsw.Connection], None]) -> None:
 
 
 @pytest.mark.slow
-def test_a_planted_run_does_not_go_on(stranger: Clone, person: Clone) -> None:
+def test_a_planted_run_is_not_resumed(stranger: Clone, person: Clone) -> None:
     assert stranger.whorl("run", "wait.yaml", "--key", "wait").returncode == 4
     change(store_of(stranger), rename_table)
 
@@ -363,7 +363,9 @@ def test_a_backup_counts_as_it_was_written(
 
 
 @pytest.mark.slow
-def test_an_id_that_others_have_written_is_none(person: Clone, token: str, tmp_path: Path) -> None:
+def test_an_id_that_others_have_written_is_ignored(
+    person: Clone, token: str, tmp_path: Path
+) -> None:
     # That of a store which the person has made somewhere else.
     (tmp_path / "mine").mkdir()
     mine = replace(person, folder=tmp_path / "mine")
@@ -422,7 +424,7 @@ def test_a_mirror_of_others_is_not_used(stranger: Clone, person: Clone, token: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", [1e300, -1e300])
-def test_moments_that_are_none_are_looked_at(stranger: Clone, token: str, moment: float) -> None:
+def test_invalid_timestamps_are_shown(stranger: Clone, token: str, moment: float) -> None:
     database = apsw.Connection(str(store_of(stranger)))
     database.execute("UPDATE runs SET created_at = ?", (moment,))
     database.execute("UPDATE schedules SET created_at = ?1, cursor = ?1", (moment,))

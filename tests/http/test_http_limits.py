@@ -155,7 +155,7 @@ def test_a_request_that_does_not_arrive_is_given_up(
 
 
 @pytest.mark.slow
-def test_two_hundred_dawdling_connections_delay_nobody(project: Path, spawn: Spawn) -> None:
+def test_two_hundred_dawdling_connections_delay_no_other(project: Path, spawn: Spawn) -> None:
     """Slow loris: heads and bodies that come byte by byte; others are answered all the while."""
     (project / "token").write_text(TOKEN)
     process, client = serving_process(spawn, "--token-file", "token")
@@ -246,7 +246,7 @@ def test_a_head_is_counted_whole_however_it_arrives(shared: Client) -> None:
 
 @pytest.mark.slow
 @pytest.mark.threat(row="T23")
-def test_whoever_holds_connections_with_half_a_head_silences_nobody(tmp_path: Path) -> None:
+def test_connections_with_half_a_head_block_no_other_client(tmp_path: Path) -> None:
     """Two thousand of one address: the oldest of them give way, and those that are served stay."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(8_192, before[1]), before[1]))

@@ -158,7 +158,7 @@ def test_each_cell_of_the_matrix_of_roles(
 
 
 @pytest.mark.slow
-def test_without_edit_nobody_gives_a_text_that_is_not_saved(tmp_path: Path) -> None:
+def test_without_edit_no_unsaved_text_is_accepted(tmp_path: Path) -> None:
     with connected(make_project(tmp_path)) as client:
         http = client.http
         refused = {row for row in addresses() if asked(http, *row, TOKEN) == (403, "C112")}
@@ -189,7 +189,7 @@ def test_an_address_without_an_operation_is_refused() -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "W915")
 
 
-def test_the_page_is_told_what_its_token_may_do(served: Served) -> None:
+def test_the_page_receives_what_its_token_may_do(served: Served) -> None:
     clients = {role: Client(served[1], token) for role, token in served[2].items()}
     run = clients["run"].start("gated.yaml")
     clients["run"].wait(run, "waiting")
@@ -228,7 +228,7 @@ def test_the_role_run_checks_no_text_that_is_not_saved(served: Served) -> None:
         ("/experiments", {"file": "e.experiment.yaml", "budget_usd": 0.11}, True),
     ],
 )
-def test_only_whoever_steers_raises_the_limits_of_a_file(
+def test_only_the_role_steer_raises_the_limits_of_a_file(
     served: Served, path: str, body: dict[str, Any], *, raised: bool
 ) -> None:
     for role in ("run", "steer"):
@@ -253,7 +253,7 @@ def test_a_file_that_is_broken_is_shown_to_the_administrator_alone(
             assert ("SECRET" in answer.text) == (role == "admin" and part in ("source", "sketch"))
 
 
-def test_whoever_may_not_is_told_what_is_needed(served: Served, http: httpx2.Client) -> None:
+def test_a_role_that_may_not_learns_what_is_needed(served: Served, http: httpx2.Client) -> None:
     headers = bearer(served[2]["read"])
     answer = http.post("/api/runs", json={"workflow": "polish.yaml"}, headers=headers)
 

@@ -81,7 +81,7 @@ def ended(client: Client, name: str) -> tuple[Any, list[Any], list[str]]:
 
 
 @pytest.mark.slow
-def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
+def test_secure_outputs_are_printed_nowhere(tmp_path: Path, url: str) -> None:
     config = CONFIG.replace("[allow]", "[allow]\nprivate_network = true")
     make_project(tmp_path, config)
     (tmp_path / "secure.json").write_text(json.dumps(definition(url)))
@@ -101,7 +101,7 @@ def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
     assert [text for text in told if SECRET in text] == []
 
 
-def test_a_key_with_quotes_is_told_by_no_answer(tmp_path: Path) -> None:
+def test_a_key_with_quotes_is_in_no_answer(tmp_path: Path) -> None:
     key = 'quo"ted\\key-9\\'
     config = CONFIG + f"\n[providers.keyed]\nkind = \"openai\"\napi_key = '{key}'\n"
     make_project(tmp_path, config + 'base_url = "https://api.example.com/v1"\n')
@@ -157,7 +157,7 @@ def all_answers(client: Client, run: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["secret", "string"])
-def test_a_secret_input_is_told_by_no_address(tmp_path: Path, kind: str) -> None:
+def test_a_secret_input_is_in_no_address(tmp_path: Path, kind: str) -> None:
     make_project(tmp_path, CONFIG)
     (tmp_path / "keyed.yaml").write_text(KEYED.replace("KIND", kind))
     with connected(tmp_path) as client:

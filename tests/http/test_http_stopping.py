@@ -88,7 +88,7 @@ def test_a_run_is_watched_and_cancelled_while_its_server_stops(project: Path, sp
 
 
 @pytest.mark.slow
-def test_a_run_that_nobody_drives_is_left_to_the_next_server(project: Path, spawn: Spawn) -> None:
+def test_a_run_without_a_driver_is_left_to_the_next_server(project: Path, spawn: Spawn) -> None:
     with connected(project) as client:
         gated = client.start("gated.yaml")
         client.wait(gated, "waiting")

@@ -29,7 +29,7 @@ def until_end(events: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
     raise AssertionError("the stream ended before the run")
 
 
-def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None:
+def test_a_stream_continues_when_an_ended_run_is_continued(client: Client) -> None:
     run = client.finish(max_iterations=1)["id"]
     statuses, seqs = [], []
     with client.stream(f"/runs/{run}/events") as events:
@@ -46,7 +46,7 @@ def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None
     assert client.get(f"/runs/{run}")["iteration"] == 2
 
 
-def test_text_is_told_as_it_comes_and_whole_to_whoever_comes_late(client: Client) -> None:
+def test_text_is_sent_as_it_comes_and_whole_to_late_watchers(client: Client) -> None:
     run = client.start("speaking.yaml")
     with client.stream(f"/runs/{run}/events") as events:
         begun = next(event for event in events if event.get("event") == "delta")
@@ -112,7 +112,7 @@ def test_changes_of_any_process_reach_the_list(client: Client, spawn: Spawn) -> 
     assert done["data"]["scores"] == [0.41, 0.63, 0.9]
 
 
-def test_a_killed_process_is_told_as_interrupted(client: Client, spawn: Spawn) -> None:
+def test_a_killed_process_is_reported_as_interrupted(client: Client, spawn: Spawn) -> None:
     process = spawn("run", "slow.yaml")
     wait_until(lambda: bool(client.get("/runs")["runs"]))
     run = client.get("/runs")["runs"][0]["id"]

@@ -64,7 +64,7 @@ def project(tmp_path: Path, hook: Listening) -> Path:
     return make_project(tmp_path, CONFIG + notify)
 
 
-def test_the_server_tells_of_waiting_ending_and_failing(project: Path, hook: Listening) -> None:
+def test_the_server_reports_waiting_ending_and_failing(project: Path, hook: Listening) -> None:
     with connected(project) as client:
         run = client.start("gated.yaml")
         wait_until(lambda: hook.events() == ["waiting"])
@@ -110,7 +110,7 @@ def test_a_command_tells_before_it_ends(
         ('uri = "https://x.example"', "has no 'uri'"),
     ],
 )
-def test_mistakes_of_the_section_are_told(tmp_path: Path, written: str, words: str) -> None:
+def test_mistakes_of_the_section_are_reported(tmp_path: Path, written: str, words: str) -> None:
     (tmp_path / "whorl.toml").write_text(f"[notify]\n{written}\n")
 
     with pytest.raises(UsageError, match=words):

@@ -122,7 +122,7 @@ def test_a_run_in_the_background_waits_without_a_server(queued: Path, spawn: Spa
         wait_until(lambda: all(store.run(run).status == "succeeded" for run in runs))
 
 
-def test_a_run_at_a_terminal_waits_for_nobody(queued: Path, spawn: Spawn) -> None:
+def test_a_run_at_a_terminal_does_not_wait_in_a_queue(queued: Path, spawn: Spawn) -> None:
     with connected(queued) as client:
         _start(client, 0)
         _go(queued, 7)

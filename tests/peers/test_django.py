@@ -92,7 +92,7 @@ def test_a_coroutine_view_runs_many_at_once() -> None:
     assert [answer["output"] for answer in asyncio.run(main())] == list(range(1, 9))
 
 
-def test_a_view_streams_while_the_run_goes_on() -> None:
+def test_a_view_streams_while_the_run_continues() -> None:
     from django.test import AsyncClient
 
     async def main() -> list[str]:

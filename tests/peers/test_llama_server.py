@@ -114,7 +114,7 @@ def test_the_model_asks_for_a_tool_and_reads_its_result(url: str, stream: bool) 
     ],
     ids=["key", "length"],
 )
-def test_what_the_server_refuses_is_told(
+def test_what_the_server_refuses_is_reported(
     url: str, request_: Request, provider: dict[str, Any], word: str, kind: tuple[str, int]
 ) -> None:
     fault, _ = say(url, request_, **provider)

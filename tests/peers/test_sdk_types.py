@@ -246,7 +246,7 @@ def said_by_us(form: Format, answer: Answerer, name: str, *, stream: bool) -> st
     return json.dumps(reply.detail["calls"][0]["inputs"]["with"])
 
 
-def test_a_reply_that_is_none_of_the_format_is_noticed() -> None:
+def test_a_reply_in_another_format_is_noticed() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         send(writer, {"choices": "none"})
 

@@ -67,7 +67,7 @@ def test_ollama_is_sent_images_and_no_papers(folder: Path) -> None:
     assert fault.value.code == "P110"
 
 
-def test_hashes_are_told_and_tokens_are_reserved(folder: Path) -> None:
+def test_hashes_are_passed_and_tokens_are_reserved(folder: Path) -> None:
     reply, _, estimate = perform(OPENAI, folder, images=["cat.png"], files=["notes.txt"])
     _, _, bare = perform(OPENAI, folder)
 

@@ -245,7 +245,7 @@ def test_wrong_inputs(tmp_path: Path, inputs: dict[str, Any]) -> None:
     assert (fault.code, fault.retryable) == ("P113", False)
 
 
-def test_a_text_too_long_for_the_environment_is_told(tmp_path: Path) -> None:
+def test_a_text_too_long_for_the_environment_is_reported(tmp_path: Path) -> None:
     fault = fault_of(tmp_path, {"script": "true", "variables": {"WHORL_1": "x" * 3_000_000}})
 
     assert fault.code == "P109"

@@ -73,7 +73,7 @@ def test_it_is_checked() -> None:
 @pytest.mark.parametrize(
     ("inputs", "word"), [({}, "OPENAI_API_KEY"), ({"model": "local"}, "is not installed")]
 )
-def test_without_it_the_way_to_install_it_is_told(
+def test_without_it_the_way_to_install_it_is_shown(
     inputs: dict[str, Any], word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)  # as if it were not there

@@ -210,7 +210,7 @@ def test_an_answer_that_is_too_long_says_so_and_is_no_call_in_doubt() -> None:
     assert after == 3
 
 
-def test_many_notifications_are_ignored_and_block_nobody() -> None:
+def test_many_notifications_are_ignored_and_block_nothing() -> None:
     """All of it is there at once, so a reader that only reads would never give way."""
     from mcp.shared.message import SessionMessage
 

@@ -208,7 +208,7 @@ def scripted_call(name: str, arguments: Any = None) -> dict[str, Any]:
         (scripted_call("shout", [1]), "not a JSON object"),
     ],
 )
-def test_calls_that_make_no_sense_are_told_to_the_model(reply: Any, word: str) -> None:
+def test_calls_that_make_no_sense_are_answered_to_the_model(reply: Any, word: str) -> None:
     settings = scripted({"match": ".", "replies": [reply]})
 
     (found,) = say(settings, ask(tools=["shout"]), functions=functions())
@@ -268,7 +268,7 @@ def test_a_typed_answer_may_come_after_tools() -> None:
     assert sent["tool_choice"] == {"type": "any"}
 
 
-def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> None:
+def test_ids_that_are_used_twice_are_distinguished_and_long_results_are_cut() -> None:
     call = {"id": "call1", "name": "shout", "arguments": {}}
     turns = [
         {"role": "assistant", "content": "", "calls": [call]},
@@ -289,7 +289,7 @@ def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> No
     assert found["said"]["calls"][0]["id"] == found["calls"][0]["id"]
 
 
-def test_a_tool_that_failed_is_told_to_the_model_and_to_people() -> None:
+def test_a_tool_that_failed_is_reported_to_the_model_and_to_people() -> None:
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     replies = [scripted_call("t__fail", {"why": "no ink"}), "It failed."]
     table = {

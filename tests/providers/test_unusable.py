@@ -54,7 +54,7 @@ def test_an_empty_reply_is_no_answer(form: Format, text: str) -> None:
 
 
 @pytest.mark.parametrize(("form", "body"), CALLS)
-def test_a_tool_that_nobody_offered_is_no_answer(form: Format, body: dict[str, Any]) -> None:
+def test_a_tool_that_was_not_offered_is_refused(form: Format, body: dict[str, Any]) -> None:
     fault = fault_of(form, answering(body), stream=False)
 
     assert (fault.code, fault.retryable) == ("P111", True)

@@ -40,7 +40,7 @@ def counting() -> whorl.Workflow:
     return whorl.build("count", COUNT, outputs={"sum": "{{ count.add }}"})
 
 
-async def test_a_loop_goes_on_and_an_earlier_iteration_is_accepted(
+async def test_a_loop_continues_and_an_earlier_iteration_is_accepted(
     place: Path, counting: whorl.Workflow, tasks: whorl.Tasks
 ) -> None:
     async with whorl.Session(tasks=tasks) as session:

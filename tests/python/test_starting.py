@@ -153,7 +153,7 @@ asyncio.run(work())
 
 
 @pytest.mark.threat(row="T1")
-async def test_a_run_that_was_made_and_not_yet_driven_goes_on_with_its_key(place: Path) -> None:
+async def test_a_run_that_was_made_and_not_yet_driven_continues_with_its_key(place: Path) -> None:
     died = subprocess.run([sys.executable, "-c", _DIES], cwd=place, check=False)
     assert died.returncode == -signal.SIGKILL
 

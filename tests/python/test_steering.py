@@ -105,7 +105,7 @@ async def test_a_request_to_a_run_that_is_being_left_is_carried_out_once() -> No
         assert [event.kind async for event in run.events()].count("run.resumed") == 1
 
 
-async def test_a_loop_is_stopped_after_the_iteration_that_is_under_way() -> None:
+async def test_a_loop_is_stopped_after_the_running_iteration() -> None:
     turns = Turns(free=1)
     async with whorl.Session(tasks=turns.tasks) as session:
         run = await session.start(counting())
@@ -116,7 +116,7 @@ async def test_a_loop_is_stopped_after_the_iteration_that_is_under_way() -> None
         assert (result.output, turns.calls, result.loops[0].exit_reason) == (2, 2, "accepted")
 
 
-async def test_a_run_is_paused_and_goes_on() -> None:
+async def test_a_run_is_paused_and_continues() -> None:
     turns = Turns(2)
     async with whorl.Session(tasks=turns.tasks) as session:
         run = await session.start(counting())
@@ -163,7 +163,7 @@ async def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -
         assert (await run.result()).status == "succeeded"
 
 
-async def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
+async def test_the_result_of_a_run_that_another_session_resumes() -> None:
     steps: dict[str, Any] = {**ASK, "turn": {"use": "turn", "with": {"number": 1}}}
 
     turns = Turns(0)

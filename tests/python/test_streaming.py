@@ -56,7 +56,7 @@ async def test_a_stream_is_narrowed_by_kind_and_place() -> None:
     assert set(second) == {"grow[2]", "grow[2]/write"}
 
 
-async def test_a_slow_reader_gets_all_text_and_holds_nobody_up() -> None:
+async def test_a_slow_reader_gets_all_text_and_delays_no_other() -> None:
     """It looks at an event only once the run has ended."""
     async with whorl.Session() as session:
         run = await session.start(growing)
@@ -68,7 +68,7 @@ async def test_a_slow_reader_gets_all_text_and_holds_nobody_up() -> None:
         assert (words, str(result.output)) == ("abab", "abab")
 
 
-async def test_a_stream_ends_at_a_question_and_goes_on_after_it() -> None:
+async def test_a_stream_ends_at_a_question_and_resumes_after_it() -> None:
     async with whorl.Session() as session:
         run = await session.start(gated)
         before = await _all_of(run)

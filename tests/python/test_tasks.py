@@ -38,7 +38,7 @@ class _Odd(BaseException):
     ],
     ids=lambda fault: type(fault).__name__,
 )
-def test_whatever_a_task_raises_is_its_failure(fault: BaseException, pure: bool) -> None:
+def test_anything_that_a_task_raises_is_its_failure(fault: BaseException, pure: bool) -> None:
     tasks = whorl.Tasks()
 
     def plain() -> None:

@@ -361,7 +361,7 @@ def asked(number: int) -> int:
 """
 
 
-def test_a_run_of_another_process_goes_on_with_the_functions_that_are_imported(
+def test_a_run_of_another_process_continues_with_the_functions_that_are_imported(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without them it is left as it is, and the message says what to do."""

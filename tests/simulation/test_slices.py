@@ -142,7 +142,7 @@ def test_a_time_limit_ends_a_loop_that_only_computes() -> None:
     assert world.check_replay().status == "succeeded"
 
 
-def test_time_goes_on_in_a_run_that_only_computes() -> None:
+def test_time_passes_in_a_run_that_only_computes() -> None:
     """Each iteration takes as long as its slices, and whoever replays the run computes the same."""
     world = World(COUNTING % "")
     turns = JumpingTurns(0.5)
@@ -191,7 +191,7 @@ def test_a_computing_run_is_cancelled_at_once() -> None:
     assert world.check_replay().status == "cancelled"
 
 
-def test_a_computing_run_is_paused_and_goes_on_where_it_was() -> None:
+def test_a_computing_run_is_paused_and_continues_where_it_was() -> None:
     world = World(COUNTING % "")
     turns = JumpingTurns(0.001, world.at_slice(3, world.asked("run.paused")))
     assert world.drive(turns) == "paused"

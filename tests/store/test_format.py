@@ -116,7 +116,7 @@ FIRST = "run = (SELECT number FROM runs WHERE id = 'run-1')"
         ),
     ],
 )
-def test_a_wrong_entry_is_named_and_other_runs_go_on(
+def test_a_wrong_entry_is_named_and_other_runs_continue(
     written: SqliteStore, path: Path, statement: str, message: str
 ) -> None:
     change(path, statement)

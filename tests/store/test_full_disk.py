@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.threat(row="T3")
 
 
-def test_a_full_disk_stops_the_append_and_room_lets_it_go_on(store: SqliteStore) -> None:
+def test_a_full_disk_stops_the_append_and_space_resumes_it(store: SqliteStore) -> None:
     run, owner = asyncio.run(started(store))
     assert store._writer is not None
     writing = store._writer._connection

@@ -58,7 +58,7 @@ def test_two_processes_make_the_store_at_the_same_time(child: Callable[..., Chil
     assert [worker.hear() for worker in workers] == ["done"] * 4
 
 
-def test_a_request_reaches_the_owner_and_the_version_tells_of_it(
+def test_a_request_reaches_the_owner_and_changes_the_version(
     store: SqliteStore, child: Callable[..., Child]
 ) -> None:
     run, _ = asyncio.run(started(store))

@@ -69,7 +69,9 @@ def other(store: SqliteStore, path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def test_a_claim_that_was_rolled_back_is_none(store: SqliteStore, other: SqliteStore) -> None:
+def test_a_claim_that_was_rolled_back_does_not_count(
+    store: SqliteStore, other: SqliteStore
+) -> None:
     first, second = _made(store, "run-1", "run-2")
     with _failing(store, "COMMIT"), pytest.raises(StoreError, match="is full"):
         asyncio.run(store.claim(first))

@@ -165,7 +165,7 @@ def test_a_closed_store_says_so_at_once(path: Path, *, is_written_to: bool) -> N
     assert caught.value.code == "R900"
 
 
-def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: SqliteStore) -> None:
+def test_names_that_cannot_be_stored_are_not_found_and_break_nothing(store: SqliteStore) -> None:
     odd = RunId("\ud800")
     run, owner = asyncio.run(started(store))
 

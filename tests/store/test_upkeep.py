@@ -29,9 +29,7 @@ async def _left(store: SqliteStore, run: str, origin: str, *, is_stopped: bool =
     return made
 
 
-def test_runs_of_servers_and_background_processes_are_stranded_when_nobody_drives_them(
-    path: Path,
-) -> None:
+def test_runs_of_servers_and_background_processes_are_stranded_without_a_driver(path: Path) -> None:
     async def work() -> list[RunId]:
         async with SqliteStore(path) as store:
             for origin in ("server", "detached", "terminal", "python", ""):

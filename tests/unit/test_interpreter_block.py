@@ -40,7 +40,7 @@ def test_a_node_asks_for_a_place_after_the_pause_before_its_retry() -> None:
     assert machine.status == "succeeded"
 
 
-def test_nodes_that_go_on_where_they_failed_ask_for_a_place() -> None:
+def test_nodes_that_continue_where_they_failed_ask_for_a_place() -> None:
     machine = begun(*(group(f"g{n}") for n in range(3)), concurrency=1)
     machine.poll()
     fail(machine, "g0/t", "g1/t", "g2/t")

@@ -71,7 +71,7 @@ def driven(request: pytest.FixtureRequest) -> Driven:
     return Driven(asking(tools=["t"]), restore=request.param)
 
 
-def test_a_tool_that_fails_or_cannot_be_called_is_told_to_the_model(driven: Driven) -> None:
+def test_a_tool_that_fails_or_cannot_be_called_is_reported_to_the_model(driven: Driven) -> None:
     missing = {"id": "c2", "error": "there is no tool 'x'"}
     driven.reply("ask", "", calls=[tool(1), missing], said="s")
     driven.fail("ask/:tool1", "P123")

@@ -76,7 +76,7 @@ def test_a_bucket_of_a_cluster_is_named_with_its_keys() -> None:
 
 
 @pytest.mark.parametrize("kind", [{}, {"kind": "local"}, {"kind": "temporal"}])
-def test_a_cluster_is_a_right_whatever_the_kind_is(kind: dict[str, str]) -> None:
+def test_a_cluster_is_a_right_for_any_kind(kind: dict[str, str]) -> None:
     """A person can choose Temporal where the file does not."""
     temporal = {"address": "x.example:7233", "api_key": "env:A", "encrypt_with": "env:B"}
     harmless, rights = part_rights({"runtime": {**kind, "temporal": temporal}})

@@ -146,7 +146,7 @@ def test_what_is_wrong_is_refused_with_the_reason(text: str, words: str) -> None
     assert words in f"{caught.value} {caught.value.help}"
 
 
-def test_a_secret_shows_itself_to_nobody() -> None:
+def test_a_secret_is_shown_nowhere() -> None:
     import copy
     import pickle
 

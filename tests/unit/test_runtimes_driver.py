@@ -90,7 +90,9 @@ class _Watcher:
         self.troubles.append(str(fault))
 
 
-def test_a_run_that_waits_for_nothing_pauses_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_nothing_to_wait_for_pauses_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     runtime, run = _runtime(TASK.replace(", timeout: 2s", ""))
     with monkeypatch.context() as patch:
         # A mistake of ours: a call that may go out is forgotten.

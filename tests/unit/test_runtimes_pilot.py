@@ -31,7 +31,7 @@ def _events(seed: int) -> tuple[Plan, list[Event]]:
 
 
 @pytest.mark.campaign
-def test_a_pilot_that_goes_on_from_a_state_has_the_same_hash() -> None:
+def test_a_pilot_that_starts_from_a_state_has_the_same_hash() -> None:
     for seed in range(PROGRAMS):
         plan, events = _events(seed)
         whole, first = PureDriver(plan), PureDriver(plan)
@@ -60,7 +60,7 @@ def _pilot(
     return pilot
 
 
-def test_a_timer_that_was_set_anew_at_the_same_time_does_not_fire() -> None:
+def test_a_timer_that_was_replaced_at_the_same_time_does_not_fire() -> None:
     pilot = _pilot(ir.Wait(name="w", duration=ir.Constant(5)))
     _, [timer] = pilot.commands(0.0)
     assert isinstance(timer, SetTimer)
@@ -82,7 +82,7 @@ def test_a_call_that_was_cancelled_before_its_intent_is_not_wanted() -> None:
     assert [type(command) for command in others] in ([], [Cancel])
 
 
-def test_pins_of_tools_are_kept_as_they_were_first_told() -> None:
+def test_pins_of_tools_are_kept_as_first_described() -> None:
     pilot = _pilot(ir.Task(name="a", kind="ask"), ir.Task(name="b", kind="ask"))
     for name, pin in (("a", "first"), ("b", "second")):
         pilot.arrive(Event("task.finished", name, 12.0, {"value": 1, "tool": "t", "pin": pin}))
@@ -113,7 +113,7 @@ def test_a_pilot_that_is_full_begins_nothing_and_the_next_one_does() -> None:
 
 @pytest.mark.parametrize("is_full", [False, True])
 @pytest.mark.parametrize("is_paused", [False, True])
-def test_whoever_takes_over_sends_what_a_budget_held_back(is_full: bool, is_paused: bool) -> None:
+def test_the_next_owner_sends_what_a_budget_held_back(is_full: bool, is_paused: bool) -> None:
     pilot = _pilot(*(replace(ASK, name=name) for name in "abc"), limits={"cost_usd": 1})
     body: dict[str, Json] = {"reserve": {"cost_usd": 0.1}, "at_worst": {"cost_usd": 1}}
     for perform in pilot.commands(0.0)[0]:

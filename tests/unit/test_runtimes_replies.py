@@ -85,13 +85,13 @@ def test_a_recording_says_what_it_said_and_an_answer_that_a_budget_cut_is_known(
         ("P104", {"exit_code": 3}, "it failed, see `whorl help P104`"),
     ],
 )
-def test_what_a_secure_task_said_is_not_told(code: str, detail: dict[str, Any], told: str) -> None:
+def test_what_a_secure_task_said_is_not_shown(code: str, detail: dict[str, Any], told: str) -> None:
     message = _error(code, detail)["message"]
 
     assert message == f"{told}; its message is hidden, since it is secure"
 
 
-def test_what_the_other_side_says_is_told_where_only_inputs_are_secure() -> None:
+def test_what_the_other_side_says_is_reported_where_only_inputs_are_secure() -> None:
     detail = {"status": 403, "url": SAID, "body": "not you"}
     error = _error("P104", dict(detail), secure="inputs")
 

@@ -153,7 +153,7 @@ def _with_input(kind: str) -> Workflow:
 
 
 @pytest.mark.parametrize("value", [{"name": "x"}, ["x"], 42, True, "x"])
-def test_a_secret_input_is_hidden_where_it_stands_whatever_it_is(value: Any) -> None:
+def test_a_secret_input_of_any_text_is_hidden_everywhere(value: Any) -> None:
     event = Event("run.started", "", 1.0, {"input": {"o": value, "p": None}})
     seals = Seals()
     written = sealed(event, "r", seals, workflow=_with_input("any"))

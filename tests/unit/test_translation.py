@@ -48,7 +48,7 @@ CHECKED = {
 }
 
 
-def test_an_event_that_waits_is_told_when_the_run_ends() -> None:
+def test_an_event_that_waits_is_sent_when_the_run_ends() -> None:
     loop = ir.Loop(name="turn", body=ir.Block(()), check="between")
     workflow = ir.Workflow(name="w", body=ir.Block((loop,)), words=CHECKED)  # type: ignore[arg-type]
     found = Translator("r1", workflow)
@@ -94,7 +94,7 @@ def test_the_past_is_bounded() -> None:
     assert len(progress.steps["l[999]/w"].text) == TEXT_MAX
 
 
-def test_loops_of_items_are_bounded_and_those_under_way_stay() -> None:
+def test_loops_of_items_are_bounded_and_running_ones_stay() -> None:
     progress = _told(("loop.started", "each[1]/l", 1.0, {"path": "l"}))
     for number in range(2, LOOPS_MAX + 50):
         for kind in ("started", "finished"):

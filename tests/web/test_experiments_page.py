@@ -151,7 +151,7 @@ explore: {work: 4}
 
 
 @pytest.mark.slow
-def test_failures_and_other_versions_are_told_and_few_cases_are_enough(
+def test_failures_and_other_versions_are_reported_and_few_cases_are_enough(
     site: Site, page: Page
 ) -> None:
     flow = site.project / "counting.yaml"

@@ -151,7 +151,7 @@ def test_a_run_whose_process_died_is_taken_up_again(site: Site, page: Page) -> N
 
 
 @pytest.mark.slow
-def test_what_was_paid_or_may_have_been_is_told_at_once(site: Site, page: Page) -> None:
+def test_what_was_paid_or_may_have_been_is_reported_at_once(site: Site, page: Page) -> None:
     """Of a call without a price, one with a price, and one in doubt; with no event, too."""
     (site.project / "doubtful.yaml").write_text(DOUBTFUL)
     with closing(HeldModel(held=3)) as model:

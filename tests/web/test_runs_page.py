@@ -166,7 +166,7 @@ def test_runs_are_filtered_sorted_and_counted(
     assert shown.title().startswith(f"({waiting}) Runs")
 
 
-def test_costs_are_told_by_workflow_and_by_day(
+def test_costs_are_summed_by_workflow_and_by_day(
     site: Site, page: Page, runs: dict[str, str]
 ) -> None:
     site.open(page, "/costs")

@@ -137,7 +137,7 @@ def test_the_running_iteration_is_counted_and_marked(
 
 
 @pytest.mark.slow
-def test_the_panel_says_while_what_the_loop_goes_on_how_often_and_with_what(
+def test_the_panel_says_while_what_the_loop_repeats_how_often_and_with_what(
     site: Site, page: Page
 ) -> None:
     form = panel(site, page)

@@ -187,7 +187,7 @@ def test_secure_inputs_are_stored_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 500, 403])
-def test_secure_outputs_are_shown_to_nobody(
+def test_secure_outputs_are_shown_to_no_reader(
     tmp_path: Path, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They can be used, and are in no event, no page of the run, no status and no error.

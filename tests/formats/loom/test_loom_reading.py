@@ -43,7 +43,7 @@ def told_of(file: Any) -> list[Diagnostic]:
         ({"retry": {"type": "fixed", "intervall": "PT1S"}}, "error", "did you mean 'interval'?"),
     ],
 )  # fmt: skip
-def test_a_field_that_is_not_known_is_told(
+def test_a_field_that_is_not_known_is_reported(
     field: dict[str, Any], severity: str, help_text: str
 ) -> None:
     [found] = told_of({"actions": {"turn": TURN | field}})

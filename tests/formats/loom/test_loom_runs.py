@@ -146,7 +146,7 @@ def told(actions: str) -> list[dict[str, Any]]:
         ("doUntil", "@equals(variables('loopIndex'), 2)", [False, True]),
     ],
 )
-def test_an_event_tells_of_each_iteration(kind: str, condition: str, results: list[bool]) -> None:
+def test_an_event_reports_each_iteration(kind: str, condition: str, results: list[bool]) -> None:
     """A loop that checks first tells of the check that let the iteration begin."""
     loop = f'type: {kind}, condition: "{condition}"'
     events = told("""
@@ -173,7 +173,7 @@ def test_an_event_tells_of_each_iteration(kind: str, condition: str, results: li
     ]
 
 
-def test_a_result_that_grows_is_not_told_whole() -> None:
+def test_a_result_that_grows_is_sent_in_parts() -> None:
     """Otherwise the journal would grow as the square of the iterations."""
     events = told("""
         turn:

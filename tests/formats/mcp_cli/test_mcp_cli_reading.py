@@ -59,7 +59,7 @@ def test_what_a_step_asks_and_whom(
     assert {name: inputs.get(name) for name in expected} == expected
 
 
-def test_the_judge_is_told_the_three_lines() -> None:
+def test_the_judge_receives_the_three_lines() -> None:
     inputs = {"question": "The output says PASS", "text": "FAIL"}
     conversation = judgement_of(Request(kind="judge", inputs=inputs, run="r", address="l[1]"))
     told = "\n".join(message.text for message in conversation.messages)

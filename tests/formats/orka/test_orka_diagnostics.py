@@ -40,7 +40,7 @@ INSIGHTS = "max_loops: 5\n    past_loops_metadata: {a: '{{ insihgts }}'}"
         ("max_loops: 5", INSIGHTS, "W005 warning", "did you mean 'insights'?", 0),
     ],
 )
-def test_one_thing_is_told_with_its_place_and_what_to_write(
+def test_one_thing_is_reported_with_its_place_and_what_to_write(
     old: str, new: str, found_as: str, words: str, line: int
 ) -> None:
     text = loop(prompt=LEARNS)

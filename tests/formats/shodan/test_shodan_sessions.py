@@ -61,7 +61,7 @@ def check_second_turn(said: str) -> None:
 @pytest.mark.slow
 @pytest.mark.programs
 @pytest.mark.parametrize(("program", "runner"), [("claude", "claude-code"), ("codex", "codex")])
-def test_a_program_goes_on_when_its_session_is_fed_back(
+def test_a_program_continues_when_its_session_is_fed_back(
     programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, runner: str
 ) -> None:
     with programs.model_server("The word is heron.", "done") as model:

@@ -65,7 +65,7 @@ def test_a_helper_gets_a_free_name() -> None:
     assert "judge.branch_" in {inner.name for inner in loop.body.nodes}
 
 
-def test_events_of_the_dialect_are_told_as_data() -> None:
+def test_events_of_the_dialect_are_reported_as_data() -> None:
     vocabulary: Any = read(canvas(EVALUATED, *WAY)).workflow.words
 
     told = {

@@ -24,7 +24,7 @@ def test_every_library_opens_and_lists_its_functions(name: str) -> None:
     assert ("upper" in listed) is not library.stands_alone
 
 
-def test_a_library_without_a_syntax_is_none() -> None:
+def test_a_library_without_a_syntax_is_refused() -> None:
     with pytest.raises(LanguageError, match="there is no syntax 'orka'"):
         evaluate(Expression("orka", "a"), NOTHING)
 

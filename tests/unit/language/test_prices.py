@@ -32,7 +32,7 @@ def test_an_expression_cannot_pay_for_the_worst_search() -> None:
     assert isinstance(value, LimitExceeded)
 
 
-def test_a_search_that_nobody_pays_for_is_bounded_too() -> None:
+def test_a_free_search_is_bounded_too() -> None:
     """Scores are looked for by patterns, outside of expressions."""
     program = pattern("((a{0,30}){0,30})*b")
     program.check_price(13_466)

@@ -79,7 +79,7 @@ def test_a_run_of_the_cluster_turns_on_the_page_and_is_steered(site: Site, page:
 
 
 @pytest.mark.slow
-def test_a_loop_goes_on_and_is_forked_from_the_page(site: Site, page: Page) -> None:
+def test_a_loop_continues_and_is_forked_from_the_page(site: Site, page: Page) -> None:
     run = site.ran("review.yaml", {"task": "a parser"})
     site.open(page, f"/runs/{run}")
     banner = page.locator(".exit-banner")

@@ -140,9 +140,7 @@ def test_forms_and_bytes_are_bodies_and_answers(served: Client) -> None:
     assert (whole.content, whole.headers["content-type"]) == (b"\x89PNG\x00", "image/png")
 
 
-def test_nobody_starts_anything_without_token_or_signature(
-    served: Client, stranger: Client
-) -> None:
+def test_nothing_starts_without_token_or_signature(served: Client, stranger: Client) -> None:
     url = _url(served, "Echo")
     bare = url.partition("?")[0]
     other = _url(served, "Order").partition("?")[2]

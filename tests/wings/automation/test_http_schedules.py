@@ -65,7 +65,7 @@ def firings(project: Path) -> list[Firing]:
 
 
 @pytest.mark.slow
-def test_a_schedule_goes_on_over_a_restart_of_everything(project: Path, spawn: Spawn) -> None:
+def test_a_schedule_continues_over_a_restart_of_everything(project: Path, spawn: Spawn) -> None:
     """Servers are killed and stopped, two at a time; no time is made twice, none is left out."""
     (project / "tick.yaml").write_text('whorl: 1\nname: tick\nsteps:\n  a: {value: "1"}\n')
     words = ("--every", "2s", "--backfill", "--overlap", "parallel", "--json")

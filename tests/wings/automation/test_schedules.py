@@ -235,9 +235,7 @@ async def whorl_run(server: Server, run: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("back", [30, 3_600, 86_400 * 365])
-async def test_a_clock_that_is_set_back_makes_nothing_twice_and_goes_on(
-    folder: Path, back: int
-) -> None:
+async def test_a_clock_that_is_set_back_makes_nothing_twice(folder: Path, back: int) -> None:
     async with serving(folder) as server:
         await server.add(cron="* * * * *", every=None)
         await server.at(60)
@@ -280,7 +278,7 @@ def definition(interval: int) -> str:
     return json.dumps({"definition": {"triggers": triggers, "actions": actions}})
 
 
-async def test_a_trigger_of_the_clock_is_a_schedule_that_stands_in_its_file(
+async def test_a_trigger_of_the_clock_is_a_schedule_of_its_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(firing, "_FOLLOW_S", 0.0)

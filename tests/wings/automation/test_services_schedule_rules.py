@@ -164,7 +164,7 @@ def test_times_of_any_zone_come_in_order_and_one_on_each_day(
         assert {after - before for before, after in pairwise(found)} == {3600.0}
 
 
-def test_an_interval_goes_on_from_its_start() -> None:
+def test_an_interval_continues_from_its_start() -> None:
     document = written_rule(cron=None, every="90m", zone=None, now=1_000_000.7)
     rule = rule_of(document)
 

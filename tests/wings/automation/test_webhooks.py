@@ -42,7 +42,7 @@ GITHUB = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e1
 SEALS = Seals()
 
 
-def test_a_call_without_a_signature_is_told_so_whether_or_not_there_is_a_hook() -> None:
+def test_a_call_without_a_signature_gets_one_answer_with_or_without_a_hook() -> None:
     refused = set[str]()
     for hook in (_row(SECRET), _row(SECRET, "github"), None):
         with pytest.raises(UsageError, match="the signature is missing or wrong") as fault:
@@ -95,7 +95,7 @@ def test_a_call_is_signed_and_in_time(
     assert _taken(_row(SECRET), _headers(**changes), float(AT) + later) is is_taken
 
 
-def test_a_secret_without_its_key_is_told() -> None:
+def test_a_secret_without_its_key_is_reported() -> None:
     with pytest.raises(StoreError, match="hook 'h' cannot be opened") as caught:
         delivery_of(_row(SECRET), Seals(), _headers(), BODY, float(AT))
 

@@ -84,7 +84,7 @@ async def _ended(runtime: TemporalRuntime) -> RunId:
     return run
 
 
-def test_a_run_that_has_ended_goes_on_and_is_forked(server: Server, tmp_path: Path) -> None:
+def test_a_run_that_has_ended_continues_and_is_forked(server: Server, tmp_path: Path) -> None:
     async def go() -> None:
         mirror = tmp_path / "goes-on.db"
         async with server.runtime(mirror, _workers(), events_max=30) as runtime:
@@ -154,9 +154,7 @@ def test_a_run_of_the_version_before_is_driven_and_moves_to_this_one(
     asyncio.run(go())
 
 
-def test_who_leaves_while_entries_are_written_keeps_nobody_from_writing_more(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_watcher_that_leaves_does_not_block_writers(server: Server, tmp_path: Path) -> None:
     async def go() -> None:
         claimed = asyncio.Event()
         async with server.runtime(tmp_path / "left.db", _workers()) as runtime:
@@ -224,7 +222,7 @@ def test_a_mirror_has_no_secret_of_who_reads(server: Server, tmp_path: Path) -> 
     asyncio.run(go())
 
 
-def test_a_request_without_a_worker_is_told(server: Server, tmp_path: Path) -> None:
+def test_a_request_without_a_worker_is_reported(server: Server, tmp_path: Path) -> None:
     async def go() -> None:
         async with server.runtime(tmp_path / "alone.db") as runtime:
             runtime.patience_s = 1.0
@@ -426,7 +424,7 @@ def test_a_run_survives_its_workers(
         assert left.wait(PATIENCE_S) == 0
 
 
-def test_a_run_that_somebody_follows_again_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_a_run_again_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server looks for runs that have ended while others begin to follow them again."""
 
     class Brought:

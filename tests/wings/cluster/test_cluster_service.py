@@ -187,7 +187,7 @@ def test_a_schedule_that_is_run_now_keeps_to_its_overlap(
     client.http.delete(f"/api/schedules/{overlap}")
 
 
-def test_secret_inputs_reach_calls_and_nobody_else(client: Client, project: Path) -> None:
+def test_secret_inputs_reach_calls_and_nothing_else(client: Client, project: Path) -> None:
     pin = "quite-a-secret-7351"
     run = client.start("secret.yaml", inputs={"pin": pin})
     client.wait(run, "waiting")

@@ -70,7 +70,7 @@ def _await_answer(url: str, process: subprocess.Popen[bytes], log: Path) -> None
     raise AssertionError(log.read_text())
 
 
-def test_a_large_reply_lies_in_the_bucket(
+def test_a_large_reply_is_in_the_bucket(
     server: Server, tmp_path: Path, bucket: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     large = "plainly readable " * 200_000
@@ -179,7 +179,7 @@ def _payload(text: str) -> Payload:
     return Payload(metadata={"encoding": b"json/plain"}, data=text.encode())
 
 
-def test_a_bucket_that_is_not_there_is_told(server: Server, bucket: dict[str, Any]) -> None:
+def test_a_bucket_that_is_not_there_is_reported(server: Server, bucket: dict[str, Any]) -> None:
     settings = server.settings("q", values="s3://nowhere", **bucket)
 
     async def go() -> None:

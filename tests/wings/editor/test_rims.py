@@ -155,7 +155,7 @@ def test_unwrapping_a_loop_of_members_leads_edges_past_its_ports() -> None:
     assert "turns" not in nodes
 
 
-def test_nodes_that_leave_a_loop_of_members_stand_in_the_one_around_it() -> None:
+def test_nodes_that_leave_a_loop_of_members_are_in_the_one_around_it() -> None:
     inner = {**WRAP, "at": ["turns/coder"], "name": "tries", "fields": {"until": "coder.code"}}
     out = {"operation": "move", "at": "turns/tries/coder", "into": "turns"}
     unwrap = {"operation": "unwrap", "at": "turns/tries"}

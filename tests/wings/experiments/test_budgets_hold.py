@@ -42,7 +42,7 @@ def test_every_trial_needs_its_bound_to_be_left(billed: Billed, own: str) -> Non
     assert billed.billed_usd < 1
 
 
-def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(billed: Billed) -> None:
+def test_trials_that_the_budget_ended_have_no_result_and_continue_with_more(billed: Billed) -> None:
     served(billed, cases=3)
 
     code, found = ran("--budget", "0.7")
@@ -73,7 +73,7 @@ def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(billed: 
 
 @pytest.mark.parametrize("tokens", [3_000, 9_000])
 @pytest.mark.parametrize("text", [ALONE, JUDGED, EXPLORING], ids=["alone", "judged", "exploring"])
-def test_the_advised_budget_goes_on_to_the_end(billed: Billed, tokens: int, text: str) -> None:
+def test_the_advised_budget_suffices(billed: Billed, tokens: int, text: str) -> None:
     billed.tokens = tokens
     served(billed, text, cases=2)
     budget, told = 0.5, []
@@ -110,7 +110,7 @@ def runs_to_the_end(words: list[str]) -> bool:
     ("text", "tokens", "own", "budget"),
     [(ALONE, 3_000, "", "1"), (JUDGED, 9_000, "budget: 1\n", "0.4")],
 )
-def test_a_report_names_a_budget_that_goes_on(
+def test_a_report_names_a_budget_that_suffices(
     billed: Billed, text: str, tokens: int, own: str, budget: str
 ) -> None:
     billed.tokens = tokens

@@ -99,7 +99,7 @@ outputs: {text: "{{ polish.write }}"}
 
 @pytest.mark.slow
 @pytest.mark.threat(row="T1")
-def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on() -> None:
+def test_a_trial_that_lacks_what_a_crash_has_charged_continues() -> None:
     """What is reserved for a call in doubt may be all that its trial_budget has left."""
     Path("guess.yaml").write_text(JUDGING)
     configure(SHORT_YES.replace("YES", "NO"))

@@ -78,7 +78,7 @@ def test_a_gate_is_undecided_where_few_cases_differ_much() -> None:
     assert "### guess: 12 cases" in lax.stdout
 
 
-def test_rows_that_nobody_can_run_say_what_is_left_to_gain() -> None:
+def test_rows_that_cannot_be_run_say_what_is_left_to_gain() -> None:
     """What is solved at the fourth guess ends there; what never is, with the best by score."""
     solved = 'solved: "grade >= 0.4"\n'
     Path(FILE).write_text(EXPERIMENT + solved)
@@ -183,7 +183,7 @@ def judged_flow(replies: str) -> None:
         file.write(f"[[providers.demo.replies]]\n{match}replies = {replies}\n")
 
 
-def test_where_a_judge_and_labels_differ_is_told_with_its_words() -> None:
+def test_results_on_which_judge_and_labels_differ_show_its_words() -> None:
     """It says yes from the second guess on; the grade, and a person, from the third."""
     judged_flow('["NO, far too short.", "YES, it has two letters.", "YES, fine."]')
     run_json("experiment", "run", FILE)
@@ -206,7 +206,7 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words() -> None:
     assert (labelled["results"], labelled["wrong_yes"][:2]) == (12, [9, 9])
 
 
-def test_an_experiment_under_way_is_not_deleted(
+def test_a_running_experiment_is_not_deleted(
     billed: Billed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process runs it, and waits for its first answer."""

@@ -190,7 +190,9 @@ GOOD = 'good: {judge: "Good?", of: "{{ output.text }}"}'
         (REST, 'grade: "1"\ngate: {failures: some}', "W007", "9:18"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(old: str, new: str, code: str, place: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(
+    old: str, new: str, code: str, place: str
+) -> None:
     """Before anything is paid, and by `validate`, too."""
     Path(FILE).write_text(EXPERIMENT.replace(old, new))
 

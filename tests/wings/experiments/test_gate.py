@@ -112,7 +112,7 @@ def test_a_variant_is_not_compared_with_itself() -> None:
     assert whorl("experiment", "ls").stdout == ""
 
 
-def test_a_difference_within_the_margin_is_told_to_be_so() -> None:
+def test_a_difference_within_the_margin_is_reported_as_such() -> None:
     Path(FILE).write_text(EXPERIMENT + "margin: 0.3\n")
 
     found = run_json("experiment", "run", FILE)

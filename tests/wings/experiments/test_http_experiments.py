@@ -116,7 +116,7 @@ def test_a_server_conducts_an_experiment_and_streams_how_far_it_is(project: Path
 
 
 @pytest.mark.slow
-def test_another_server_goes_on_where_one_was_stopped(project: Path) -> None:
+def test_another_server_continues_where_one_was_stopped(project: Path) -> None:
     slow = FILE.replace("polish.yaml", "slow.yaml").replace("explore: {polish: 4}", "at_once: 1")
     (project / "tried.experiment.yaml").write_text(slow.replace("results.write", "outputs.text"))
     flow = (project / "slow.yaml").read_text().replace("at_most: 200", "at_most: 20")

@@ -97,7 +97,7 @@ def test_a_grader_is_compared_with_another_one_or_with_labels() -> None:
     ("behind", "results"),
     [('{ask: "Guess {{ polish.write }} now"}', 24), ('{value: "{{ polish.write }}"}', 120)],
 )
-def test_results_that_nobody_can_judge_lack_no_verdict(behind: str, results: int) -> None:
+def test_results_without_a_judge_lack_no_verdict(behind: str, results: int) -> None:
     """Where a step behind the loop makes a call, only the outputs that were returned are known."""
     change("outputs: ", f"  end: {behind}\noutputs: ")
     change('text: "{{ polish.write }}"', 'text: "{{ end }}"')

@@ -76,7 +76,7 @@ def test_a_hundred_thousand_cases_and_not_one_more() -> None:
 
 
 @pytest.mark.slow
-def test_so_many_cases_with_the_same_ids_are_told_without_comparing_all_with_all() -> None:
+def test_many_cases_with_the_same_ids_are_reported_without_comparing_all_with_all() -> None:
     Path("cases.csv").write_text("id,n\n" + "".join(f"{n // 2},1\n" for n in range(100_000)))
 
     with pytest.raises(InvalidWorkflow) as caught:
@@ -141,7 +141,9 @@ def test_what_is_no_grade_is_left_out_counted_and_listed_by_its_code() -> None:
     assert by["2", "base"]["seven"] == by["2", "base"]["failing"] == 1
 
 
-def test_an_answer_that_differs_from_its_replay_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_differs_from_its_replay_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = run_json("run", "guess.yaml", "-i", "n=1")["run"]
     words = ("experiment", "what-if", run, "--at-most", "1", "--check", "1")
     assert whorl(*words).exit_code == 0

@@ -15,7 +15,7 @@ from experiments.guess import CONFIG, EXPERIMENT, FILE, GRADE, VARIANTS, dies_at
 NO_AMOUNTS = ("-3", "+-1", "nan", "inf", "+nan", "five")
 
 
-def test_what_is_no_amount_of_dollars_is_told_before_anything_runs() -> None:
+def test_an_invalid_amount_of_dollars_is_reported_before_anything_runs() -> None:
     run, gate = ("experiment", "run", FILE), ("experiment", "gate", FILE, "--against", "longer")
     for words, amounts in ((run, NO_AMOUNTS), (gate, NO_AMOUNTS[:3])):
         for amount in amounts:
@@ -59,7 +59,7 @@ def state() -> Any:
         return client.get("/experiments/guess")["state"]
 
 
-def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more() -> None:
+def test_gradings_that_cost_more_than_expected_continue_with_more_money() -> None:
     long_results()
     whole = run_json("experiment", "run", FILE, "--store", "free")
     each = whole["spent_usd"] / 3
@@ -107,7 +107,7 @@ def made() -> tuple[int, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [15, 19])
-def test_what_a_crash_has_left_undone_is_told_to_be_run(at: int) -> None:
+def test_what_a_crash_has_left_undone_is_advised_to_be_run(at: int) -> None:
     """It comes in a trial, or in a grading."""
     judged(PLAIN.replace("at_once: 6", "at_once: 1"))
     assert dies_at(at, ("experiment", "run", FILE))

@@ -48,7 +48,7 @@ def judged() -> None:
 @pytest.mark.sample(14)
 @pytest.mark.parametrize("has_runs", [False, True])
 @pytest.mark.parametrize("words", ASKED, ids=" ".join)
-def test_who_asks_too_early_is_told_how_to_run_it(
+def test_an_early_question_is_answered_with_how_to_run_it(
     words: tuple[str, ...], *, has_runs: bool
 ) -> None:
     if has_runs:
@@ -84,7 +84,7 @@ def test_runs_of_other_versions_are_counted(words: tuple[str, ...]) -> None:
     assert whorl(*words).exit_code == 0
 
 
-def test_grades_that_are_missing_are_told_with_what_to_do() -> None:
+def test_grades_that_are_missing_are_reported_with_what_to_do() -> None:
     """All iterations of one case have none, so no rule has a grade for all runs."""
     Path(FILE).write_text(EXPERIMENT.replace(GRADE, "grade: \"7 if case.n == '3' else 1\"\n"))
     run_json("experiment", "run", FILE)
@@ -154,7 +154,7 @@ def test_python_says_what_to_call_first() -> None:
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
-def test_a_wrong_name_is_told_before_any_run(words: tuple[str, ...], said: str) -> None:
+def test_a_wrong_name_is_reported_before_any_run(words: tuple[str, ...], said: str) -> None:
     done = whorl(*words)
 
     assert done.exit_code == 2

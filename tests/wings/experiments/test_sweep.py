@@ -135,7 +135,7 @@ def test_the_words_on_iterating_say_what_they_are_about() -> None:
     )
 
 
-def test_what_later_iterations_spoil_is_told_and_ones_own_rule_is_drawn() -> None:
+def test_what_later_iterations_spoil_is_reported_and_ones_own_rule_is_drawn() -> None:
     """The grade grows for eight iterations; then two are worse than any."""
     loop = made_loop()
     subjects = made_subjects(loop, 40, "spoiled", noise=False)

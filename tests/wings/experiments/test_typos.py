@@ -32,7 +32,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("code", "old", "new", "words", "advice"), [*(("W005", *row) for row in UNKNOWN), *WRONG]
 )
-def test_typos_are_told_early(code: str, old: str, new: str, words: str, advice: str) -> None:
+def test_typos_are_reported_early(code: str, old: str, new: str, words: str, advice: str) -> None:
     change(old, new, FILE)
 
     for command in (("validate", FILE), ("experiment", "run", FILE)):

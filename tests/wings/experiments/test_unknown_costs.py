@@ -36,7 +36,7 @@ def _run(url: str, text: str = UNLISTED) -> list[dict[str, str]]:
     return [row for row in found["rows"] if row["variant"] == "other"]
 
 
-def test_a_model_without_a_price_costs_what_nobody_knows(model: str) -> None:
+def test_the_cost_of_a_model_without_a_price_is_not_known(model: str) -> None:
     """In the report and the gate, by rules, by one run, in sheets, pictures and facts."""
     row, *_ = _run(model, UNLISTED + "gate: {margin: 0.9, cost: 2}\n")
 

@@ -40,7 +40,7 @@ def _score(*scores: str) -> None:
         change(f"score = {old}}}", f"score = {new}}}", "whorl.toml")
 
 
-def test_the_best_iteration_is_told_by_the_score_of_the_file_and_rules_can_be_pasted() -> None:
+def test_the_best_iteration_is_found_by_the_score_of_the_file_and_rules_can_be_pasted() -> None:
     _score("0.1", "0.3", "0.5", "0.8", "0.7")
     run = run_json("experiment", "run", FILE)["rows"][0]["run"]
     rule = ("--until", "review.score > 1", "--at-most", "5")

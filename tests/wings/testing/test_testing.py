@@ -90,7 +90,7 @@ def test_a_mistake_in_a_mock_is_found_before_the_run(
     assert advice in fault.value.help
 
 
-def test_a_step_without_a_mock_calls_nobody_and_fails_the_test(place: Path) -> None:
+def test_a_step_without_a_mock_sends_nothing_and_fails_the_test(place: Path) -> None:
     steps = {"fetch": {**FETCH, "on_failure": "continue"}, "rest": {"value": 1}}
     with pytest.raises(AssertionError, match=r"step 'fetch' \(http 'https://example.com/1'\)"):
         testing.run(built(steps, inputs={"item": "string"}), {"item": "1"})
