@@ -72,7 +72,7 @@ _ROWS: Final[dict[str, tuple[Role, str, str]]] = {
     "add schedule": ("admin", "make a schedule", "POST /api/schedules"),
     "remove schedule": ("admin", "remove a schedule", f"DELETE {_SCHEDULE}"),
     "audit": ("admin", "read the audit", "GET /api/audit"),
-    "see broken file": ("admin", "see a file that is no valid YAML or JSON", ""),
+    "see broken file": ("admin", "see a file that is not valid YAML or JSON", ""),
     "draft": ("admin", "check, draw and change a text that is not saved",
               "POST /api/workflows/sketch /api/workflows/edit /api/workflows/names"),
     "try": ("admin", "run a step of a text that is not saved, with effects", "POST /api/tries"),

@@ -58,7 +58,13 @@ def test_verdicts_that_are_not_there_yet_are_named_with_what_gives_them(judged: 
 
 REFUSED = [
     ("good", "good", "", "error[W900]: grader 'good' cannot be compared with itself", "right"),
-    ("right", "good", "", "error[W007]: grader 'right' is no judge: it is an expression", "good"),
+    (
+        "right",
+        "good",
+        "",
+        "error[W007]: grader 'right' is not a judge: it is an expression",
+        "good",
+    ),
     ("good", "", "case,label\nx,yes\n", "1 label of 1 without a result; the first is case 'x'", ""),
     (
         *("good", "", "case,label\n1,yes\n2,no\n1,no\n"),

@@ -168,7 +168,7 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("refuse(message)", refuse, "fails with a message"),
     ("mapped(number, ...)", mapped, "the mapping that is meant for this iteration"),
     ("kept(new, old)", kept, "the new value, or the old one where there is no new one"),
-    ("continues(name, operator, wanted, value)", continues, "whether a loop goes on"),
+    ("continues(name, operator, wanted, value)", continues, "whether a loop continues"),
     ("leaves(name, operator, wanted, value)", leaves, "whether a loop is left early"),
     ("goes_on(value)", goes_on, "whether a continue value means true"),
     ("picked(value, key, node, type)", picked, "an output of a loop"),

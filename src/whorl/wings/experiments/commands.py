@@ -210,7 +210,7 @@ def _baseline(
     if against in read.variants:
         return None
     if not is_file(project, against):
-        why = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
+        why = f"{against!r} is not a variant of {read.name!r}, and there is no file of that name"
         advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
         raise UsageError(why, help=advice, code="W005")
     if against.endswith(ENDINGS) or not against.endswith(".json"):

@@ -296,7 +296,7 @@ def check_judged(
     if name in graders:
         variants.workflow_named(experiment, prepared, variant)
         if graders[name].is_free:
-            words = f"grader {name!r} is no judge: it is an expression"
+            words = f"grader {name!r} is not a judge: it is an expression"
             raise UsageError(words, help=advice, code="W007")
         if name == against:
             others = ", ".join(other for other in graders if other != name)

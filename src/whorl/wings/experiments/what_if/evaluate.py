@@ -307,7 +307,7 @@ class _Walk:
                 if tree.id in judged or value is False:
                     return verdict_of(tree, judged.get(tree.id), "judge", {})
                 return Verdict("open", "judge", judge=tree.id)
-        raise AssertionError(f"{tree.condition!r} is no simple condition")
+        raise AssertionError(f"{tree.condition!r} is not a simple condition")
 
     def _ask(self, row: IterationFacts, judge: Judge) -> bool | None:
         """Returns a judge's verdict and counts its cost. It may need fewer votes than were cast."""
