@@ -153,6 +153,18 @@ def test_validate_says_once_which_address_needs_permission(
         assert "[allow]" in found["message"]
 
 
+def test_a_step_may_not_call_the_address_of_a_provider(project: Path, whorl: Whorl) -> None:
+    (project / "whorl.toml").write_text('[providers.own]\nbase_url = "http://localhost:9/v1"\n')
+    (project / "h.yaml").write_text(
+        "whorl: 1\nsteps:\n  q: {ask: Hi}\n  h: {http: {url: 'http://localhost:9/x'}}\n"
+    )
+
+    done = whorl("run h.yaml --json").ends(1)
+
+    assert done.json["error"]["code"] == "P107"
+    assert done.json["usage"]["calls"] == 0
+
+
 @pytest.mark.parametrize(
     ("step", "told"),
     [
