@@ -89,12 +89,16 @@ def test_all_of_a_crowd_finish_and_none_is_asked_twice(tmp_path: Path, count: in
 def test_a_server_takes_up_so_many_at_once_and_gives_none_up(tmp_path: Path, text: str) -> None:
     """The one before it has died, and left runs behind."""
     now = most = 0
+    together = asyncio.Event()
 
     async def work() -> int:
         nonlocal now, most
         now += 1
         most = max(most, now)
-        await asyncio.sleep(0.02)
+        if now > 1:
+            together.set()
+        await asyncio.wait_for(together.wait(), PATIENCE_S)
+        await asyncio.sleep(0)
         now -= 1
         return 1
 
