@@ -425,6 +425,7 @@ def test_documents_are_written_to_files_in_the_form_of_their_ending(
     assert done.out == ""
     assert (project / "cost.txt").read_text() == whorl("runs", "cost").out
     whorl("runs cost -o cost.csv").ends(2, "this command writes no .csv file", ".json")
+    whorl("file graph flow.yaml -o flow.pdf").ends(2, "this command writes no .pdf file", ".svg")
     whorl("file schema -o schema.json").ends(0)
     assert "properties" in json.loads((project / "schema.json").read_text())
     whorl("file graph polish.yaml -o polish.svg").ends(0)

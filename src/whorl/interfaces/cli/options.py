@@ -265,8 +265,8 @@ def write_file(
         raise UsageError(f"cannot write {name!r}: {fault.strerror or fault}", help=advice) from None
 
 
-# The endings of files that name a form of a document.
-_FORMS = (".csv", ".json", ".md", ".svg")
+# The endings of files that name a form of a document, of which a command may write none.
+_FORMS = (".csv", ".html", ".json", ".md", ".pdf", ".png", ".svg")
 
 
 def output_option(
