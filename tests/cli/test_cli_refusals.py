@@ -45,7 +45,7 @@ project completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh,
 new --empty nativ | there is no empty file of the format 'nativ' | known: native
 try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
 try flows:essay --at s | error[W900] | 'flows:essay' is written in Python
-file edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
+file edit polish.yaml set report ask:=abc | ask is not JSON | a text in JSON needs quotes
 test polish.yaml gated.yaml | a replay is of one FILE
 rn | there is no command 'rn'; did you mean 'run'?
 schdule | did you mean 'server schedule'?
