@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.errors import CodeChanged, StoreError, UsageError, WhorlError, safe
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
@@ -139,7 +139,8 @@ class Driving:
                 await asyncio.sleep(0)
                 continue
             row = store.run(run)
-            if row.status == "interrupted" and run in self._faults:
+            is_left = row.status == "interrupted"
+            if run in self._faults and (is_left or isinstance(self._faults[run], CodeChanged)):
                 raise self._faults[run]
             if row.status != "running":
                 return row

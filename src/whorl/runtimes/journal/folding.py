@@ -259,7 +259,7 @@ class Replay:
         if entry.event.kind == "run.forked":
             self.finish()
             self._part += 1
-            self.folded.machine.plan = self._plans[self._part]
+            self.folded.machine.use(self._plans[self._part])
             self._set_stops()
         return take(self.folded, entry)
 

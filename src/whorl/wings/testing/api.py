@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.errors import UsageError
 from whorl.interfaces.advice import with_help
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Result):
+@dataclass(frozen=True)
+class Outcome(Result[Any]):
     """The result of a run with mocks, and what its steps did.
 
     A key is the name of a step, or the end of an address: `review`, `polish[2]/review`.
