@@ -1,6 +1,6 @@
 """Writes, reviews and revises, and gives the best of three attempts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import whorl
 
@@ -28,8 +28,7 @@ async def essay(topic: str) -> Essay:
         turn.score(review.score, at_least=0.9)
         turn.value = Essay(text, review.score, "")
         feedback = review.feedback
-    polish.result.why = polish.exit_reason
-    return polish.result
+    return replace(polish.result, why=polish.exit_reason)
 
 
 if __name__ == "__main__":
