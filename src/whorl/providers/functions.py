@@ -156,12 +156,16 @@ class Tasks:
     def program(self, place: str) -> Function | None:
         return self._programs.get(place)
 
+    def include_programs(self, others: Tasks | None) -> None:
+        """Adds the code of workflows alone."""
+        self._programs |= others._programs if others is not None else {}
+
     def include(self, others: Tasks | None) -> None:
         """Adds the functions of a workflow; one that was defined again replaces the old one.
 
         Raises UsageError W012 where another function has its name.
         """
-        self._programs |= others._programs if others is not None else {}
+        self.include_programs(others)
         for name, registered in (others._registered if others is not None else {}).items():
             known = self._registered.get(name)
             if known is not None and _origin(known.function) != _origin(registered.function):

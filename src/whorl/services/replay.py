@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from whorl.ir import Node
     from whorl.language import Json
+    from whorl.providers.functions import Tasks
     from whorl.providers.redaction import Redaction
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Watcher
@@ -215,8 +216,10 @@ class Replayed:
 class OneKind:
     """Implements `Workers` with one kind for all tasks; the journal looks like a real one."""
 
-    def __init__(self, kind: TaskKind) -> None:
+    def __init__(self, kind: TaskKind, functions: Tasks | None = None) -> None:
         self._kind = kind
+        # Those that the code of a program calls.
+        self.functions = functions
 
     def kind(self, name: str) -> TaskKind:
         return self._kind

@@ -36,6 +36,23 @@ def tree_of(function: Callable[..., Any]) -> ast.AsyncFunctionDef | None:
     return first if isinstance(first, ast.AsyncFunctionDef) else None
 
 
+def names_in(function: Callable[..., Any]) -> frozenset[str]:
+    """Returns the variables and functions of a module, and the names that it gives requests."""
+    try:
+        tree = ast.parse(inspect.getsource(inspect.getmodule(function) or function))
+    except (OSError, TypeError, SyntaxError):
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.keyword) and node.arg == "name":
+            names.add(str(getattr(node.value, "value", "")))
+    return frozenset(names)
+
+
 def check_code(function: Callable[..., Any]) -> None:
     """Refuses options of requests that there are not, before a run begins."""
     tree = tree_of(function)

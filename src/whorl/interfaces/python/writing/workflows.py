@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 from whorl.errors import RequestFailed, UsageError
 from whorl.interfaces.python import loading
 from whorl.interfaces.python.values import Workflow, from_json, hints_of, plain_value, schema_of
-from whorl.interfaces.python.writing.checking import check_code, keeps_state
+from whorl.interfaces.python.writing.checking import check_code, keeps_state, names_in
 from whorl.interfaces.python.writing.functions import TaskFunction
 from whorl.interfaces.python.writing.names import name_of_call
 from whorl.interfaces.python.writing.requests import (
@@ -197,6 +197,10 @@ class WorkflowFunction(Generic[P, R]):
     def workflow(self) -> Workflow:
         """The workflow as the engine knows it."""
         return self.build(loading.project_of())
+
+    def mentions(self) -> frozenset[str]:
+        """Returns the names in its module that requests may have; a test looks for mistakes."""
+        return names_in(self._function)
 
     @property
     def returns(self) -> Any:
