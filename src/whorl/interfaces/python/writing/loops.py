@@ -111,14 +111,17 @@ class Loop(Generic[T]):
 
     @property
     def iterations(self) -> int:
+        """How many iterations there were."""
         return int(self._facts.get("iterations", 0))
 
     @property
     def exit_reason(self) -> str:
+        """Why the loop ended, such as `condition_met` or `max_iterations`."""
         return str(self._facts.get("exit_reason", ""))
 
     @property
     def score(self) -> float | None:
+        """The score of the iteration that is kept."""
         return cast("float | None", self._facts.get("score"))
 
     def _value_of(self, number: int, given: Any) -> T | None:

@@ -204,6 +204,7 @@ class WorkflowFunction(Generic[P, R]):
 
     @property
     def returns(self) -> Any:
+        """The type of the result."""
         return self._hints.get("return", Any)
 
     def build(self, project: Project) -> Workflow:
