@@ -43,12 +43,12 @@ from whorl.runtimes.journal.sealed_secrets import (
     shown,
 )
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.services.inspecting.results import document
+from whorl.services.inspecting.results import as_requested, document, is_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.ir import Node
+    from whorl.ir import Node, Port
     from whorl.language import Json
     from whorl.providers.functions import Tasks
     from whorl.providers.redaction import Redaction
@@ -405,6 +405,30 @@ def rehearse(
     run = runtime.start(workflow, start.input, run="dry-run", **options)
     yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
     return simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
+
+
+def as_rehearsed(workflow: Workflow) -> Workflow:
+    """Returns a workflow; a program as what it requests in a dry run with two iterations a loop.
+
+    Nothing is called, and nothing is stored. Invented answers may lead it another way than a run.
+    """
+    if not is_program(workflow):
+        return workflow
+    runtime = SimulatedRuntime(OneKind(_Inventing(workflow, 2, None)))
+    given: dict[str, Json] = {port.name: _input(port) for port in workflow.inputs}
+    run = runtime.start(workflow, given, run="dry-run", iterations=2)
+    yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
+    with suppress(UsageError):
+        simulate(runtime, run, lambda _: yes)
+    return as_requested(workflow, fold(runtime.journal, run).machine)
+
+
+def _input(port: Port) -> Json:
+    if port.default is not None:
+        return port.default
+    kinds = {"list": "array", "files": "array", "json": "object", "any": "string", "file": "string"}
+    found = invent({"type": kinds.get(port.type, port.type)}, port.name)
+    return [found[0], found[0]] if isinstance(found, list) else found
 
 
 def _exemplary(node: Node) -> Node:

@@ -67,7 +67,7 @@ class _Status:
         self.progress = past_of(store, run)
         self.row, self.machine = known = results.row_and_machine(store, run)
         self.result: dict[str, Any] = with_help(results.full_result(store, run, known))
-        self.workflow = results.workflow_of(store, run)
+        self.workflow = results.shown_workflow(store, run)
 
     def document(self) -> dict[str, object]:
         row, result = self.row, self.result

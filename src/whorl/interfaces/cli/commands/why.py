@@ -65,7 +65,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
 def _why_lines(
     store: SqliteStore, run: RunId, loops: list[LoopRow], result: dict[str, Any]
 ) -> Iterator[str]:
-    workflow, machine = results.workflow_of(store, run), fold(store, run).machine
+    workflow, machine = results.shown_workflow(store, run), fold(store, run).machine
     if not loops:
         yield summary.run_line(store.run(run), result)
     if len(loops) > _LOOPS_MAX:

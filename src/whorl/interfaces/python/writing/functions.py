@@ -46,7 +46,7 @@ class TaskFunction:
         for name, parameter in signature.parameters.items():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 arguments |= arguments.pop(name, {})
-        return {name: to_json(value) for name, value in arguments.items()}
+        return arguments
 
     def check(self) -> None:
         """Refuses a function that a run could not repeat after a restart."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import math
 import sys
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
@@ -41,7 +42,7 @@ class Turn(Generic[T]):
         self._said: dict[str, Any] = {"stop": False, "score": None}
         self._at_least: float | None = None
         self.previous: T | None = loop._value_of(number - 1, body.get("previous"))
-        self.best: T | None = loop._value_of(loop._best_so_far(), body.get("best"))
+        self.best: T | None = loop._value_of(loop._best, body.get("best"))
         self.state: Any = loop._state
         if "state" in body and number > 1:
             self.state = from_json(type(loop._state), body["state"])
@@ -90,6 +91,7 @@ class Loop(Generic[T]):
         self._rule, self._state, self._is_left = rule, state, False
         self._values: dict[int, T] = {}
         self._scores: dict[int, float] = {}
+        self._best = 0
         self._facts: dict[str, Any] = {}
         self._final: Any = _MISSING
         self._result: Any = _MISSING
@@ -129,15 +131,14 @@ class Loop(Generic[T]):
             return self._values[number]
         return None if given is None else cast("T", from_json(self._gives, given))
 
-    def _best_so_far(self) -> int:
-        return max(self._scores, key=self._scores.__getitem__, default=0)
-
     def _take(self, turn: Turn[T]) -> None:
         """Keeps the score of an iteration, if it counts."""
         score, (low, high) = turn._said["score"], self._rule["range"]
         inside = score is not None and (low is None or score >= low)
         if inside and (high is None or score <= high):
             self._scores[turn.number] = score
+            if score > self._scores.get(self._best, -math.inf):
+                self._best = turn.number
 
     def _heard(self, body: dict[str, Any]) -> None:
         """Learns how it has ended."""
@@ -148,7 +149,7 @@ class Loop(Generic[T]):
 
     def _broken(self, number: int) -> None:
         """Says how it has ended with a `break`, which the run learns only afterwards."""
-        returned = {"best": self._best_so_far() or number, "last": number, "first": 1}
+        returned = {"best": self._best or number, "last": number, "first": 1}
         kept, self._is_left = returned[self._node["returns"]], True
         self._facts = {"iterations": number, "exit_reason": "condition_met", "score": None}
         self._facts |= {"returned_iteration": kept, "score": self._scores.get(kept)}
