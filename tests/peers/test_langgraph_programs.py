@@ -14,10 +14,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from documents.blocks import blocks_of
 from test_programs import PROGRAMS, ROOT, TOOLS, post
 
 import whorl
+from documents.blocks import blocks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
