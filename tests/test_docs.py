@@ -63,6 +63,14 @@ def test_programs_beside_those_of_langgraph_are_files_that_run() -> None:
         shown = [text for name, text in blocks(language) if "langgraph.md" in name]
         assert shown[:3] == [(ROOT / folder / f"{name}.py").read_text() for name in names]
 
+    page = (ROOT / "docs" / "formats" / "langgraph.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| (\d+) \| (\d+) \|$", page, re.M)
+    lines = [
+        [str(len(re.findall(r"^\s*[^\s#]", text, re.M))) for _, text in blocks(language)[:3]]
+        for language in ("langgraph", "py")
+    ]
+    assert rows == list(zip(*lines, strict=True))
+
 
 def test_each_end_in_the_tables_has_its_case() -> None:
     page = (ROOT / "docs" / "reference" / "ends.md").read_text()
