@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import whorl
+from campaign import SEED, amount
 from crash.in_memory import CrashingCase
 from crash.promise import broken
 from whorl.interfaces.python import loading
@@ -105,7 +107,7 @@ async def limits(topic: str) -> list[object]:
     except whorl.LimitReached as fault:
         found += [fault.limit, slow.result]
     try:
-        async for turn in whorl.loop("caught"):
+        async for _ in whorl.loop("caught"):
             await whorl.ask("bad", retry=0)
     except whorl.RequestFailed as fault:
         found.append(fault.code)
@@ -117,6 +119,63 @@ async def limits(topic: str) -> list[object]:
     return found
 
 
+@whorl.workflow
+async def anything(topic: str) -> list[object]:
+    """A program of random parts: in order, at the same time, repeated, cut off, cancelled."""
+    dice = Random(topic)
+    return [await _done(_part(dice, 3)) for _ in range(3)]
+
+
+def _part(dice: Random, depth: int) -> list[Any]:
+    parts = {"ask": 0, "bad": 0, "nap": 0}
+    if depth:
+        parts |= {"both": 3, "loop": 2, "cut": 1, "nested": 1}
+    kind = dice.choice([*parts])
+    return [kind, *(_part(dice, depth - 1) for _ in range(parts[kind])), dice.randint(1, 3)]
+
+
+async def _done(made: list[Any]) -> object:
+    kind, *inside, number = made
+    match kind:
+        case "ask":
+            return await whorl.ask(f"ask {number}", name=f"ask{number}")
+        case "bad":
+            try:
+                return await whorl.ask("bad", name="bad", retry=0)
+            except whorl.RequestFailed as fault:
+                return fault.code
+        case "nap":
+            return await asyncio.sleep(number, number)
+        case "both":
+            return await asyncio.gather(*map(_done, inside))
+        case "loop":
+            values = whorl.loop(list, "loop", at_most=2)
+            async for turn in values:
+                turn.value = [await _done(each) for each in inside]
+                if turn.number == number:
+                    break
+            return [values.result, values.iterations]
+        case "cut":
+            try:
+                async with asyncio.timeout(2000):
+                    await asyncio.gather(_done(inside[0]), whorl.ask("never", name="never"))
+            except TimeoutError:
+                return "cut"
+    return await nested(inside[0])
+
+
+@whorl.workflow
+async def nested(made: list[object]) -> object:
+    return await _done(made)
+
+
+ANY: dict[str, Any] = {
+    "ask1": {"json": "one", "delay": "1s"},
+    "ask2": {"json": "two", "delay": "2s"},
+    "ask3": {"json": "three", "delay": "0s"},
+    "bad": {"error": "P107", "message": "no"},
+    "never": {"json": "late", "delay": "9000s"},
+}
 REPLIES: dict[str, Any] = {
     "*/one": {"json": "1", "delay": "2s"},
     "*/one~2": {"json": "2", "delay": "1s"},
@@ -135,22 +194,31 @@ REPLIES: dict[str, Any] = {
     "*/first": {"json": "word"},
     "*/item": {"json": "word"},
     "*/*/try": {"json": "word", "delay": "1s"},
+    **{"*/" * depth + name + "*": reply for depth in range(8) for name, reply in ANY.items()},
 }
-CASES = {
-    "parallel": (parallel, []),
-    "items": (items, []),
-    "state": (state, []),
-    "limits": (limits, []),
-}
+CASES = {"parallel": parallel, "items": items, "state": state, "limits": limits}
 
 
-def _case(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, CrashingCase]:
-    function, requests = CASES[name]
+def _crashing(
+    function: Any, topic: str, monkeypatch: pytest.MonkeyPatch, every: int = 3
+) -> CrashingCase:
     built = function.build(loading.project_of(config={})).ir
     monkeypatch.setattr("crash.in_memory.workflow_of", lambda case: case.workflow)
-    blocks = {"input": {"topic": "t"}, "requests": requests, "replies": REPLIES}
-    case: Any = SimpleNamespace(blocks=blocks, options={}, workflow=built, id=name, file=name)
-    return case, CrashingCase(case)
+    monkeypatch.setattr("whorl.runtimes.journal.journal.SNAPSHOT_EVERY", every)
+    # How fast the machine is has nothing to do with it.
+    monkeypatch.setattr("whorl.runtimes.host.SLOW_S", 60)
+    blocks = {"input": {"topic": topic}, "requests": [], "replies": REPLIES}
+    case: Any = SimpleNamespace(blocks=blocks, options={}, workflow=built)
+    return CrashingCase(case)
+
+
+def _check(crashing: CrashingCase) -> None:
+    """Crashes at each moment that differs from those before it."""
+    clean, moments = crashing.run()
+    assert clean.result.document["status"] == "succeeded", clean.result.document
+    for moment in {moment.left: moment for moment in moments}.values():
+        crashed = crashing.crashed(moment)
+        assert broken(clean, crashed, crashes=crashing.crashes, comparable=True) == []
 
 
 @pytest.mark.parametrize("every", [3, 256])
@@ -160,24 +228,23 @@ def test_a_crash_at_any_append_of_a_program_changes_nothing(
     name: str, waiting: int, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("whorl.runtimes.driver.ENTRIES_MAX", waiting)
-    monkeypatch.setattr("whorl.runtimes.journal.journal.SNAPSHOT_EVERY", every)
-    case, crashing = _case(name, monkeypatch)
-    clean, moments = crashing.run()
-    assert clean.result.document["status"] == "succeeded", clean.result.document
-    tried: set[object] = set()
-    for moment in moments:
-        if moment.left not in tried:
-            tried.add(moment.left)
-            crashed = crashing.crashed(moment)
-            assert broken(clean, crashed, crashes=crashing.crashes, comparable=True) == [], case.id
+    _check(_crashing(CASES[name], "t", monkeypatch, every))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_crash_while_a_program_recovers_changes_nothing(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case, crashing = _case(name, monkeypatch)
+    crashing = _crashing(CASES[name], "t", monkeypatch)
     clean, moments = crashing.run()
     for index, moment in enumerate(moments[::3]):
         crashed = crashing.crashed(moment, (1, 2, 3, 5)[index % 4])
-        assert broken(clean, crashed, crashes=crashing.crashes, comparable=True) == [], case.id
+        assert broken(clean, crashed, crashes=crashing.crashes, comparable=True) == []
+
+
+@pytest.mark.parametrize("number", range(amount(12, 300)))
+def test_a_random_program_goes_on_from_each_prefix_of_its_journal(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("whorl.runtimes.driver.ENTRIES_MAX", 1 + 63 * (number % 2))
+    _check(_crashing(anything, f"{SEED} {number}", monkeypatch, 3 + 253 * (number % 3 == 0)))

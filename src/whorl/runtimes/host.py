@@ -11,6 +11,7 @@ import random
 import time
 import traceback
 from collections import deque
+from contextlib import nullcontext
 from contextvars import ContextVar, copy_context
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from whorl.interpreter.frames import error_at, failed, is_failure
 from whorl.lazily import dataclass
 from whorl.runtimes.host_loop import HostLoop
 from whorl.runtimes.program_log import Given
+from whorl.runtimes.run_values import RunValues
 
 if TYPE_CHECKING:
     import asyncio
@@ -41,7 +43,7 @@ PROGRAMS: dict[str, Begin] = {}
 current: ContextVar[Place] = ContextVar("whorl_place")
 # So many answers that lead to no request are taken before that is noted.
 _UNNOTED_MAX = 50
-_SLOW_S = 0.2
+SLOW_S = 0.2
 _SHOWN_MAX = 300
 _SECONDS: dict[str, Json] = {"is": "Expression", "syntax": "jinja", "source": "s"}
 # Where the lines of a traceback are that are not those of the workflow's author.
@@ -60,6 +62,7 @@ class Place:
     outer: Place | None = None
     name: str = ""
     names: dict[str, int] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     fault: dict[str, Any] | None = None
     is_cut: bool = False
@@ -68,8 +71,11 @@ class Place:
 
     def unused(self, wish: str) -> str:
         """Returns the name, or `name~2` and so on if it is used already."""
-        number = self.names[wish] = self.names.get(wish, 0) + 1
-        return wish if number == 1 else f"{wish}~{number}"
+        while True:
+            number = self.names[wish] = self.names.get(wish, 0) + 1
+            name = _numbered(wish, number)
+            if name not in self.used:
+                return name
 
     @property
     def random(self) -> random.Random:
@@ -118,12 +124,20 @@ class Host:
         self._news: deque[Given] = deque()
         self._waits: dict[str, Asked] = {}
         self._wanted: set[str] = set()
+        # What was requested, while the code may request it in another order.
+        self._before: dict[str, dict[str, Any]] = {}
         self._ended: dict[str, dict[str, Any]] = {}
         self._listeners: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._places: dict[str, Place] = {}
         self._hidden: dict[str, dict[str, Any]] = {}
         self._timers: dict[asyncio.TimerHandle, str] = {}
         self._main: asyncio.Task[Any] | None = None
+        self._values: RunValues | nullcontext[None] = nullcontext()
+
+    @property
+    def dice(self) -> random.Random:
+        """The dice of the place where the code is."""
+        return current.get().random
 
     @property
     def seed(self) -> str:
@@ -133,6 +147,21 @@ class Host:
     def is_outdated(self) -> bool:
         """Whether the code has to begin again: at first, and if the run has gone back."""
         return self._restarts != self._machine.restarts
+
+    def _name_before(self, place: Place, wish: str, request: dict[str, Any]) -> str:
+        """Returns the name that a request had, if it comes in another order than before."""
+        own = str(request["name"])
+        known = self._before.get(join(place.address, own))
+        number = 0
+        while known is not None and not _same(known, request):
+            number += 1
+            name = _numbered(wish, number)
+            known = self._before.get(join(place.address, name))
+            if known is not None and name not in place.used and _same(known, request):
+                place.used.add(name)
+                place.names[wish] -= 1
+                return name
+        return own
 
     def _find(self, place: str) -> Begin | None:
         """Returns what begins a program: that of this run, or of this process in a test."""
@@ -147,12 +176,12 @@ class Host:
         """Requests a node at a place; `extra` are its inputs, as JSON."""
         name = place.unused(wish)
         request: dict[str, Any] = {"at": place.address, "name": name, "node": node}
-        address = join(place.address, name)
         if extra is not None:
-            shown = self._redacted(extra)
-            if shown is not extra and shown != extra:
-                self._hidden[address] = extra
-            request["extra"] = shown
+            request["extra"] = self._redacted(extra)
+        if self._before:
+            name = request["name"] = self._name_before(place, wish, request)
+        if extra is not None and request["extra"] is not extra and request["extra"] != extra:
+            self._hidden[join(place.address, name)] = extra
         if place.is_over:
             raise LimitReached(error_at(place.address, "R102", f"{place.address!r} has ended"))
         self.requests.append(request)
@@ -194,6 +223,14 @@ class Host:
     def warn(self, code: str, message: str, place: Place | None = None) -> None:
         at = place.outer.address if place is not None and place.outer else ""
         self.requests.append({"at": at, "warn": {"code": code, "message": message}})
+
+    def warn_of_values(self, name: str, instead: str) -> None:
+        """Warns of a time or a random number, which differs when the code begins again."""
+        self.warn(
+            "R145",
+            f"the workflow calls {name}(), which gave it a value of the run; write "
+            f"`whorl.{instead}()`, or call it in a function with @whorl.step",
+        )
 
     def register(self, name: str, function: Callable[..., Any], *, pure: bool) -> None:
         """Makes a function known that the code calls as a step."""
@@ -263,24 +300,23 @@ class Host:
         restart = self._machine.state["program"].get("restart")
         zone = _zone(log, restart)
         lost = set(restart or ())
-        before: dict[str, dict[str, Any]] = {}
+        before = _requested(log)
         after: set[str] = set()
         is_in = False
         for step in log.steps:
             is_in = is_in or any(given.number >= zone for given in step.took)
+            self._before = before if is_in or step.free else {}
             for given in step.took:
                 if given.number in lost or not self._take(given, before if is_in else None):
                     self._lost.append(given.number)
                 yield
-            requested = {join(r["at"], r["name"]): r for r in step.requests if "node" in r}
-            before |= requested
             if is_in:
-                after |= requested.keys()
+                after |= {join(r["at"], r["name"]) for r in step.requests if "node" in r}
                 continue
             if not step.free:
                 _compare(step, self.requests)
             self.requests = []
-        self._took = []
+        self._took, self._before = [], {}
         if restart is not None:
             self._again = int(zone) if log.steps else None
             coming = {given.address for given in log.left if given.number not in lost}
@@ -324,8 +360,9 @@ class Host:
             return before is None
         self.left = []
         begun = time.perf_counter()
-        self.loop.run_ready()
-        if (took_s := time.perf_counter() - begun) > _SLOW_S:
+        with self._values:
+            self.loop.run_ready()
+        if (took_s := time.perf_counter() - begun) > SLOW_S:
             words = f"the code of the workflow computed for {took_s:.1f} s in one go, which holds "
             self.warn("R142", f"{words}up other runs; put that into a function with @whorl.step")
         return True
@@ -353,6 +390,8 @@ class Host:
                 f'`[workflows] python = ["{node.function}"]`',
                 code="P114",
             )
+        namespace = getattr(getattr(begin, "__self__", None), "namespace", {})
+        self._values = RunValues(self, namespace)
         coroutine = begin({name: inputs[name] for name in names if name in inputs})
         self._main = self.loop.create_task(coroutine, name=node.function, context=context)
         self._main.add_done_callback(self._ended_with)
@@ -482,17 +521,44 @@ def _zone(log: Log, restart: list[int] | None) -> float:
     if restart is None:
         return float("inf")
     if restart:
+        # What was requested and has no answer any more may be requested otherwise.
+        lost = [each for each in _given(log) if each.number in restart]
+        gone = {each.address for each in lost if "error" in each.body}
+        for step in log.steps:
+            work = (r for r in step.requests if "node" in r and r["node"]["is"] == "Task")
+            if step.took and not gone.isdisjoint(join(r["at"], r["name"]) for r in work):
+                return min(step.took[0].number, *restart)
         return min(restart)
     taken = [given.number for step in log.steps for given in step.took]
     last = [step.took[0].number for step in log.steps[-1:] if step.took]
     return last[0] if last else (taken[-1] if taken else 0)
 
 
+def _requested(log: Log) -> dict[str, dict[str, Any]]:
+    """Returns what was requested, by address; an old request may have other inputs."""
+    found: dict[str, dict[str, Any]] = {}
+    for step in log.steps:
+        for r in (r for r in step.requests if "node" in r):
+            kept = {name: r[name] for name in ("at", "name", "node")} if step.old else r
+            found[join(r["at"], r["name"])] = kept
+    return found
+
+
+def _given(log: Log) -> Iterator[Given]:
+    for step in log.steps:
+        yield from step.took
+    yield from log.left
+
+
+def _numbered(wish: str, number: int) -> str:
+    return wish if number == 1 else f"{wish}~{number}"
+
+
 # What was requested, compared with what is requested now.
 
 
 def _same(known: dict[str, Any], request: dict[str, Any]) -> bool:
-    return all(known.get(name) == request.get(name) for name in ("node", "extra"))
+    return all(known[name] == request.get(name) for name in ("node", "extra") if name in known)
 
 
 def _compare(step: Step, requests: list[dict[str, Any]]) -> None:

@@ -267,7 +267,8 @@ class Driving:
         self.left(run)
         fault = None if task.cancelled() else task.exception()
         is_lost = _is_lost(task)
-        if fault is not None and not isinstance(fault, UsageError):
+        is_refusal = isinstance(fault, UsageError) and not isinstance(fault, CodeChanged)
+        if fault is not None and not is_refusal:
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
             # The upkeep of runs reports a store that cannot be written, once.
             is_usual = is_lost or (isinstance(fault, StoreError) and fault.may_pass)

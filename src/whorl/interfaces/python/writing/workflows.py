@@ -198,6 +198,11 @@ class WorkflowFunction(Generic[P, R]):
         """The workflow as the engine knows it."""
         return self.build(loading.project_of())
 
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The names of the module of its function."""
+        return self._function.__globals__
+
     def mentions(self) -> frozenset[str]:
         """Returns the names in its module that requests may have; a test looks for mistakes."""
         return names_in(self._function)
