@@ -39,7 +39,7 @@ class Turn(Generic[T]):
     def __init__(self, loop: Loop[T], number: int, body: dict[str, Any]) -> None:
         self.number = number
         self._loop, self._value = loop, _MISSING
-        self._said: dict[str, Any] = {"stop": False, "score": None}
+        self._given: dict[str, Any] = {"stop": False, "score": None}
         self._at_least: float | None = None
         self.previous: T | None = loop._value_of(number - 1, body.get("previous"))
         self.best: T | None = loop._value_of(loop._best, body.get("best"))
@@ -62,14 +62,14 @@ class Turn(Generic[T]):
         """Says how good it is; the loop ends with the first one that reaches `at_least`."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise UsageError(f"the score is {value!r:.80}, which is not a number")
-        self._said["score"], self._at_least = float(value), at_least
+        self._given["score"], self._at_least = float(value), at_least
 
     def stop(self, reason: str = "stopped") -> None:
         """Makes this iteration the last one; the rest of its code still runs."""
-        self._said |= {"stop": True, "reason": reason}
+        self._given |= {"stop": True, "reason": reason}
 
     def _end(self) -> dict[str, Any]:
-        value = dict(self._said)
+        value = dict(self._given)
         if self._value is not _MISSING:
             self._loop._values[self.number] = self._value
             value["value"] = plain_value(self._value, "turn.value")
@@ -133,7 +133,7 @@ class Loop(Generic[T]):
 
     def _take(self, turn: Turn[T]) -> None:
         """Keeps the score of an iteration, if it counts."""
-        score, (low, high) = turn._said["score"], self._rule["range"]
+        score, (low, high) = turn._given["score"], self._rule["range"]
         inside = score is not None and (low is None or score >= low)
         if inside and (high is None or score <= high):
             self._scores[turn.number] = score
