@@ -39,9 +39,9 @@ async def speak(seen: str) -> int:
 
 
 @whorl.workflow
-def speaking(seen: str) -> int:
+async def speaking(seen: str) -> int:
     """One step that streams."""
-    return speak(seen)
+    return await speak(seen)
 
 
 def measure(full: bool) -> None:

@@ -56,6 +56,22 @@ def test_programs_in_documents_run(name: str, text: str, tmp_path: Path) -> None
     assert done.stdout.strip()
 
 
+def test_programs_beside_those_of_langgraph_are_files_that_run() -> None:
+    """tests/peers runs the files, and compares what both give."""
+    names = ("essay", "gate", "many")
+    for language, folder in (("langgraph", "bench/peers"), ("py", "examples/python")):
+        shown = [text for name, text in blocks(language) if "langgraph.md" in name]
+        assert shown[:3] == [(ROOT / folder / f"{name}.py").read_text() for name in names]
+
+    page = (ROOT / "docs" / "formats" / "langgraph.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| (\d+) \| (\d+) \|$", page, re.M)
+    lines = [
+        [str(len(re.findall(r"^\s*[^\s#]", text, re.M))) for _, text in blocks(language)[:3]]
+        for language in ("langgraph", "py")
+    ]
+    assert rows == list(zip(*lines, strict=True))
+
+
 def test_each_end_in_the_tables_has_its_case() -> None:
     page = (ROOT / "docs" / "reference" / "ends.md").read_text()
     cells = [line.split("|") for line in page.splitlines() if line.startswith("| ")]

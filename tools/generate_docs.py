@@ -6,7 +6,7 @@ import inspect
 import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_overloads
 
 import click
 
@@ -262,8 +262,17 @@ def _python(name: str, what: Any) -> list[str]:
 
 
 def _signature(name: str, function: Any) -> str:
-    parameters = inspect.signature(function).parameters.values()
-    return f"{name}(\n" + "".join(f"    {one},\n" for one in parameters) + ")"
+    """How a function is called; one with overloads has several ways."""
+    ways = get_overloads(function) or [function]
+    parts = [[_shown(one) for one in inspect.signature(way).parameters.values()] for way in ways]
+    return "\n".join(f"{name}(\n" + "".join(f"    {one},\n" for one in way) + ")" for way in parts)
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    """A parameter with its type as it is written."""
+    text, written = str(parameter), parameter.annotation
+    text = text.replace("Ellipsis", "...")
+    return text.replace(repr(written), written) if isinstance(written, str) else text
 
 
 def _doc(what: Any) -> str:

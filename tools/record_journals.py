@@ -11,9 +11,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from conformance.literate import load_cases, read_cases
-from journals.recorded import RECORDED_ONLY, record
+from journals.recorded import RECORDED_ONLY, Recorded, record
+from whorl.interfaces.python.loading import project_of
 
 JOURNALS = Path(__file__).parent.parent / "tests" / "journals"
 
@@ -137,6 +140,8 @@ CASES = {
     "call-awaited": "loom/triggers: A webhook waits until its address is called",
     "call-unsubscribed": "loom/triggers: A run that is cancelled unsubscribes before it ends",
 }
+# Programs, by the names of their functions in tests/crash/test_programs.py.
+PROGRAMS = {"program": "parallel", "program-keeps": "state"}
 # And one of each other format, for what its expressions mean.
 DIALECTS = ("loom", "mcp-cli", "orka", "shodan", "studio")
 
@@ -162,8 +167,23 @@ def main() -> None:
         file = folder / f"{name}.json"
         if given.again or not file.exists():
             file.write_text(record(cases[case]).text(), encoding="utf-8")
+    for name, function in PROGRAMS.items():
+        file = folder / f"{name}.json"
+        if given.again or not file.exists():
+            file.write_text(_program(function).text(), encoding="utf-8")
     size = sum(file.stat().st_size for file in folder.iterdir())
     print(f"{len(wanted)} journals, {size // 1000} KB, in {folder}")
+
+
+def _program(name: str) -> Recorded:
+    """Records a run of a program."""
+    from crash import test_programs as programs
+
+    blocks = {"input": {"topic": "t"}, "requests": [], "replies": programs.REPLIES}
+    case: Any = SimpleNamespace(options={}, blocks=blocks | {"outcome": {"status": "succeeded"}})
+    case.id, case.workflow, case.file = f"programs: {name}", "", "tests/crash/test_programs.py"
+    built = programs.CASES[name].build(project_of(config={}))
+    return record(case, built.ir)
 
 
 def _richness(case: object) -> tuple[bool, int]:

@@ -1,14 +1,15 @@
 """Writes, reviews and revises, and gives the best of three attempts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import whorl
 
 
 @dataclass
-class Attempt:
-    text: str = ""
-    feedback: str = ""
+class Essay:
+    text: str
+    score: float
+    why: str
 
 
 @dataclass
@@ -18,16 +19,17 @@ class Review:
 
 
 @whorl.workflow(budget=0.50)
-def essay(topic: str) -> dict[str, object]:
-    with whorl.loop(Attempt(), at_most=3, best=True) as polish:
-        state = polish.state
-        state.text = whorl.ask(f"Write about {topic}.\n{state.text}\n{state.feedback}")
-        review = whorl.ask(f"Review this, and score it from 0 to 1: {state.text}", returns=Review)
-        state.feedback = review.feedback
-        polish.score(review.score, at_least=0.9)
-        polish.plateau(2)
-    return {"text": state.text, "score": review.score, "why": polish.facts.exit_reason}
+async def essay(topic: str) -> Essay:
+    text, feedback = "", ""
+    polish = whorl.loop(Essay, at_most=3, keep="best", plateau=2)
+    async for turn in polish:
+        text = await whorl.ask(f"Write about {topic}.\n{text}\n{feedback}")
+        review = await whorl.ask(f"Review this, and score it from 0 to 1: {text}", returns=Review)
+        turn.score(review.score, at_least=0.9)
+        turn.value = Essay(text, review.score, "")
+        feedback = review.feedback
+    return replace(polish.result, why=polish.exit_reason)
 
 
 if __name__ == "__main__":
-    print(whorl.run_sync(essay, {"topic": "harbours"}).outputs)
+    print(whorl.run_sync(essay, {"topic": "harbours"}).value)

@@ -1,29 +1,39 @@
-"""Asks a person after each attempt, and continues with the answer."""
+"""Asks a person after each attempt, and goes on with what they say."""
 
 import asyncio
+from dataclasses import dataclass
 
 import whorl
 
 
+@dataclass
+class Letter:
+    text: str
+    approved: bool
+
+
 @whorl.workflow(budget=0.50)
-def letter(subject: str) -> dict[str, object]:
-    with whorl.loop({"feedback": ""}, at_most=5) as write:
-        text = whorl.ask(f"Write a letter about {subject}. {write.state['feedback']}")
-        decision = whorl.approve("Shall it be sent?", show=text)
-        write.state["feedback"] = decision.feedback
-        write.until(decision.approved)
-    return {"text": text, "approved": decision.approved}
+async def letter(subject: str) -> Letter:
+    feedback = ""
+    write = whorl.loop(Letter, at_most=5)
+    async for turn in write:
+        text = await whorl.ask(f"Write a letter about {subject}. {feedback}")
+        decision = await whorl.approve("Shall it be sent?", show=text)
+        turn.value = Letter(text, decision.approved)
+        if decision.approved:
+            turn.stop("approved")
+        feedback = decision.feedback
+    return write.result
 
 
-async def main(subject: str, answers: list[tuple[bool, str]]) -> whorl.Result:
+async def main(subject: str, answers: list[tuple[bool, str]]) -> whorl.Result[Letter]:
     async with whorl.Session() as session:
         run = await session.start(letter, {"subject": subject})
         for approved, feedback in answers:
             await run.result()
-            answer = run.approve if approved else run.reject
-            await answer(feedback=feedback)
+            await (run.approve if approved else run.reject)(feedback=feedback)
         return await run.result()
 
 
 if __name__ == "__main__":
-    print(asyncio.run(main("the harbour", [(False, "Shorter."), (True, "")])).outputs)
+    print(asyncio.run(main("the harbour", [(False, "Shorter."), (True, "")])).value)

@@ -3,16 +3,15 @@
 import whorl
 
 
-def summarise(page: str) -> str:
-    return whorl.ask(f"Summarise in one sentence: {page}", max_tokens=100, retry=2)
+async def summarise(page: str) -> str:
+    return await whorl.ask(f"Summarise in one sentence: {page}", max_tokens=100, retry=2)
 
 
 @whorl.workflow(budget=0.25)
-def summaries(pages: list[str]) -> dict[str, object]:
-    sentences = whorl.each(summarise, pages, at_once=10)
-    return {"sentences": sentences}
+async def summaries(pages: list[str]) -> list[str]:
+    return await whorl.each(summarise, pages, at_once=10)
 
 
 if __name__ == "__main__":
     result = whorl.run_sync(summaries, {"pages": [f"Page {n}" for n in range(50)]})
-    print(result.status, result.outputs, result.usage.cost_usd)
+    print(result.status, len(result.value), result.usage.cost_usd)

@@ -15,6 +15,13 @@ class Report:
     output: str
 
 
+@dataclass
+class Solution:
+    code: str
+    passed: bool
+    why: str = ""
+
+
 @whorl.step(timeout=60)
 def run_tests(code: str, tests: str) -> Report:
     with tempfile.TemporaryDirectory() as folder:
@@ -26,15 +33,19 @@ def run_tests(code: str, tests: str) -> Report:
 
 
 @whorl.workflow(budget=1.00)
-def until_green(task: str, tests: str) -> dict[str, object]:
-    with whorl.loop({"output": ""}, at_most=5) as fix:
-        code = whorl.ask(f"Write solution.py: {task}\nThe tests said: {fix.state['output']}")
-        report = run_tests(code, tests)
-        fix.state["output"] = report.output
-        fix.until(report.passed)
-    return {"code": code, "passed": report.passed, "why": fix.facts.exit_reason}
+async def until_green(task: str, tests: str) -> Solution:
+    output, solution = "", Solution("", False)
+    fix = whorl.loop(at_most=5)
+    async for turn in fix:
+        code = await whorl.ask(f"Write solution.py: {task}\nThe tests said: {output}")
+        report = await run_tests(code, tests)
+        solution, output = Solution(code, report.passed), report.output
+        if report.passed:
+            turn.stop("green")
+    solution.why = fix.exit_reason
+    return solution
 
 
 if __name__ == "__main__":
     tests = "from solution import double\nassert double(2) == 4"
-    print(whorl.run_sync(until_green, {"task": "double(n)", "tests": tests}).outputs)
+    print(whorl.run_sync(until_green, {"task": "double(n)", "tests": tests}).value)

@@ -19,10 +19,13 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from whorl.errors import (
         Cause,
+        CodeChanged,
         Diagnostic,
         EditRefused,
         InvalidWorkflow,
+        LimitReached,
         ProviderError,
+        RequestFailed,
         RunFailed,
         Span,
         StoreError,
@@ -57,29 +60,31 @@ if TYPE_CHECKING:
         Usage,
         Workflow,
     )
-    from whorl.interfaces.python.writing.loops import Loop, loop
-    from whorl.interfaces.python.writing.steps import (
+    from whorl.interfaces.python.writing.loops import Loop, Turn, loop
+    from whorl.interfaces.python.writing.requests import (
         CommandResult,
         Decision,
         HttpReply,
+        Limits,
+        Retry,
         agent,
         approve,
         ask,
         command,
         http,
-        native,
-        stop,
+        judge,
+        now,
+        random,
+        sleep,
         tool,
-        wait,
+        uuid,
+        value,
     )
     from whorl.interfaces.python.writing.workflows import (
         Step,
         WorkflowFunction,
         each,
-        otherwise,
         step,
-        together,
-        when,
         workflow,
     )
     from whorl.language import Json
@@ -92,6 +97,7 @@ __all__ = [
     "ApprovalRequested",
     "Call",
     "Cause",
+    "CodeChanged",
     "CommandResult",
     "Decision",
     "Diagnostic",
@@ -104,12 +110,16 @@ __all__ = [
     "IterationFinished",
     "IterationStarted",
     "Json",
+    "LimitReached",
+    "Limits",
     "Loop",
     "LoopFinished",
     "LoopResult",
     "ProviderError",
     "Record",
+    "RequestFailed",
     "Result",
+    "Retry",
     "Run",
     "RunFailed",
     "RunFinished",
@@ -125,6 +135,7 @@ __all__ = [
     "StreamEvent",
     "Tasks",
     "Token",
+    "Turn",
     "Usage",
     "UsageError",
     "Warned",
@@ -141,25 +152,25 @@ __all__ = [
     "each",
     "edit",
     "http",
+    "judge",
     "load",
     "loop",
-    "native",
-    "otherwise",
+    "now",
+    "random",
     "resume",
     "run",
     "run_sync",
+    "sleep",
     "step",
-    "stop",
-    "together",
     "tool",
-    "wait",
+    "uuid",
+    "value",
     "what_if",
-    "when",
     "workflow",
 ]
 
 # The modules of these names; what is light to import comes first.
-_PYTHON = "values loading writing.workflows writing.loops writing.steps events runs session"
+_PYTHON = "values loading writing.workflows writing.loops writing.requests events runs session"
 _OURS = (f"interfaces.python.{name}" for name in _PYTHON.split())
 _MODULES = ("errors", *_OURS, "providers.functions", "providers.task", "language")
 

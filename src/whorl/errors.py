@@ -143,6 +143,46 @@ class RunFailed(WhorlError):
         self.cause = cause
 
 
+class RequestFailed(WhorlError):
+    """A request of a workflow that is a program has failed; `error` is as it is in the journal.
+
+    `code` is that of the first cause, `value` what the other side gave all the same.
+    """
+
+    exit_code = 1
+
+    def __init__(self, error: Mapping[str, object], value: object = None) -> None:
+        super().__init__(str(error.get("message") or "it failed"))
+        self.error = dict(error)
+        self.address = str(error.get("path") or "")
+        self.value = value
+        cause: object = error
+        while isinstance(cause, dict):
+            self.code = str(cause.get("code") or "R100")
+            cause = cause.get("cause")
+
+
+class LimitReached(RequestFailed):
+    """A limit has ended the loop around: `limit` is its budget or its time."""
+
+    def __init__(self, error: Mapping[str, object], limit: str = "", loop: str = "") -> None:
+        super().__init__(error)
+        self.limit, self.loop = limit, loop
+
+
+class CodeChanged(UsageError):
+    """The code of a run no longer does what it did: it requests something else at an address."""
+
+    def __init__(self, address: str, was: str, now: str) -> None:
+        super().__init__(
+            f"the code has changed: it requested {was}, and now requests {now}",
+            help="resume the run with the code that began it, fork it at an iteration before that "
+            "place, or accept the old answers: `whorl resume RUN --new-code`",
+            code="W917",
+        )
+        self.address, self.was, self.now = address, was, now
+
+
 class ProviderError(WhorlError):
     """Something outside did not do what it was asked to do.
 

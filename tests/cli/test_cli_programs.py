@@ -27,11 +27,9 @@ def double(number: int) -> int:
 
 
 @whorl.workflow
-def twice(number: int) -> int:
-    sure = whorl.approve("sure?")
-    with whorl.when(sure.approved):
-        result = double(number)
-    return result
+async def twice(number: int) -> int:
+    sure = await whorl.approve("sure?")
+    return await double(number) if sure.approved else number
 
 
 not_one = double

@@ -90,8 +90,8 @@ def double(number: int) -> int:
 
 
 @whorl.workflow
-def twice(number: int) -> int:
-    return double(number)
+async def twice(number: int) -> int:
+    return await double(number)
 """
 PLACE = "served_flow:twice"
 

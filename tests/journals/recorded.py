@@ -26,6 +26,7 @@ from whorl.runtimes.time_slices import CPU_MAX_S
 
 if TYPE_CHECKING:
     from conformance.literate import Case
+    from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import Entry
 
 # Cases that a crash is part of, and such in which time passes while a run computes.
@@ -87,8 +88,8 @@ def read(text: str) -> Recorded:
     return Recorded(**json.loads(text))
 
 
-def record(case: Case) -> Recorded:
-    """Runs a case and writes down what came of it."""
+def record(case: Case, workflow: Workflow | None = None) -> Recorded:
+    """Runs a case, or a program in its place, and writes down what came of it."""
     journal, script = _journal(), Script(case.blocks.get("replies"))
     turns: Any = JumpingTurns(case.options["slice_s"]) if "slice_s" in case.options else None
     runtime = SimulatedRuntime(
@@ -100,16 +101,16 @@ def record(case: Case) -> Recorded:
     given, options = dict(case.blocks.get("input") or {}), options_of(case)
     for name in ("earlier", "run")[-case.options.get("runs", 1) :]:
         script.forget_calls()
-        run = runtime.start(workflow_of(case), given, run=name, **options)
+        run = runtime.start(workflow or workflow_of(case), given, run=name, **options)
         if "interrupted" in case.options:
             _interrupt(runtime, run, script, case.options["interrupted"])
         run = drive(case, runtime, run, script)
     assert mistakes(case.blocks["outcome"], result_of(journal, run), script) == []
     entries = list(journal.read(run))
     lines = [[e.event.kind, e.event.address, e.event.at, e.event.body] for e in entries]
-    workflow = journal.workflow(run)
+    pinned = journal.workflow(run)
     snapshot = _snapshot(journal, run, is_sliced="slice_s" in case.options)
-    return Recorded(case.id, run, workflow, lines, snapshot, result(journal, RunId(run)))
+    return Recorded(case.id, run, pinned, lines, snapshot, result(journal, RunId(run)))
 
 
 def _interrupt(runtime: SimulatedRuntime, run: RunId, script: Script, address: str) -> None:

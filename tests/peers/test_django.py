@@ -26,11 +26,13 @@ async def count(number: int) -> int:
 
 
 @whorl.workflow
-def counting(most: int) -> int:
-    with whorl.loop(at_most=10) as turns:
-        counted = count(turns.iteration)
-        turns.until(counted >= most)
-    return counted
+async def counting(most: int) -> int:
+    turns = whorl.loop(int, at_most=10)
+    async for turn in turns:
+        turn.value = await count(turn.number)
+        if turn.value >= most:
+            break
+    return turns.result
 
 
 def plain(request: Any) -> Any:

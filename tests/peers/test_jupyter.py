@@ -36,5 +36,5 @@ def test_a_run_is_watched_in_a_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     values = [each["data"]["text/plain"] for each in (*ran, *looked) if "execution_count" in each]
 
     assert printed.splitlines() == ["polish[1] 0.4", "polish[2] 0.8", "polish[3] 0.6"]
-    assert values[0] == "{'text': 'two', 'score': 0.8, 'why': 'max_iterations'}"
+    assert values[0] == "Essay(text='two', score=0.8, why='max_iterations')"
     assert values[1] == "[(1, 0.4, 'one'), (2, 0.8, 'two'), (3, 0.6, 'three')]"

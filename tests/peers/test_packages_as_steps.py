@@ -39,18 +39,18 @@ def test_an_agent_of_pydantic_ai_is_a_step() -> None:
     review = whorl.step(Agent(model, output_type=Review), name="review")
 
     @whorl.workflow
-    def reviewing(text: str) -> dict[str, object]:
-        with whorl.loop(at_most=3) as turns:
-            given: Any = review(f"Review {text}")
-            turns.until(given.score * turns.iteration >= 1)
-        return {"score": given.score, "notes": given.notes, "turns": turns.facts.iterations}
+    async def reviewing(text: str) -> dict[str, object]:
+        turns = whorl.loop(Review, at_most=3)
+        async for turn in turns:
+            turn.value = Review(**await review(f"Review {text}"))
+            if turn.value.score * turn.number >= 1:
+                break
+        given = turns.result
+        return {"score": given.score, "notes": given.notes, "turns": turns.iterations}
 
     result = whorl.run_sync(reviewing, {"text": "rain"})
 
-    assert (result.error, result.outputs) == (
-        None,
-        {"score": 0.5, "notes": ["shorter"], "turns": 2},
-    )
+    assert (result.error, result.value) == (None, {"score": 0.5, "notes": ["shorter"], "turns": 2})
     assert (result.usage.calls, result.usage.input_tokens > 0) == (2, True)
 
 
@@ -67,13 +67,13 @@ def test_a_runnable_of_langchain_is_a_step() -> None:
     chain = whorl.step(prompt | model | StrOutputParser(), name="chain")
 
     @whorl.workflow
-    def saying(topic: str) -> dict[str, object]:
-        said: Any = say(f"Say {topic}")
-        return {"said": said.content, "chained": chain({"topic": topic})}
+    async def saying(topic: str) -> dict[str, object]:
+        said: Any = await say(f"Say {topic}")
+        return {"said": said["content"], "chained": await chain({"topic": topic})}
 
     result = whorl.run_sync(saying, {"topic": "rain"})
 
-    assert (result.error, result.outputs) == (None, {"said": "one", "chained": "two"})
+    assert (result.error, result.value) == (None, {"said": "one", "chained": "two"})
     assert (result.usage.input_tokens, result.usage.output_tokens) == (7, 3)
 
 
@@ -90,12 +90,13 @@ def test_a_graph_of_langgraph_is_a_step() -> None:
     add = whorl.step(graph.compile(), name="add")
 
     @whorl.workflow
-    def adding(start: int) -> int:
-        with whorl.loop({"number": start}, at_most=10) as turns:
-            state: Any = add({"number": turns.state["number"]})
-            turns.state["number"] = state.number
-            turns.until(state.number >= 5)
-        return turns.state["number"]
+    async def adding(start: int) -> int:
+        state: Any = {"number": start}
+        async for turn in whorl.loop("turns", at_most=10):
+            state = await add({"number": state["number"]})
+            if state["number"] >= 5:
+                turn.stop("enough")
+        return int(state["number"])
 
     result = whorl.run_sync(adding, {"start": 2})
 

@@ -22,11 +22,11 @@ def double(number: int) -> int:
 
 
 @whorl.workflow
-def twice(number: int) -> int:
-    return double("four")
+async def twice(number: int) -> int:
+    return await double("four")
 
 
-async def main(run: whorl.Run) -> None:
+async def main(run: whorl.Run[int]) -> None:
     async for event in run.stream(whorl.Token):
         print(event.number)
 """

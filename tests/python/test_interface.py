@@ -96,14 +96,14 @@ def test_a_text_is_edited_by_operations() -> None:
 
 def test_the_public_names_are_these() -> None:
     names = """
-        ApprovalGiven ApprovalRequested Call Cause CommandResult Decision Diagnostic
+        ApprovalGiven ApprovalRequested Call Cause CodeChanged CommandResult Decision Diagnostic
         EditRefused Event Experiment HttpReply InvalidWorkflow Iteration IterationFinished
-        IterationStarted Json Loop LoopFinished LoopResult ProviderError Record Result Run
-        RunFailed RunFinished RunStarted RunWaiting Session Span Step StepFailed
-        StepFinished StepStarted StoreError StreamEvent Tasks Token Usage UsageError Warned
-        WhorlError Workflow WorkflowFunction __version__ agent approve ask build command
-        current_call each edit http load loop native otherwise resume run run_sync step stop
-        together tool wait what_if when workflow
+        IterationStarted Json LimitReached Limits Loop LoopFinished LoopResult ProviderError
+        Record RequestFailed Result Retry Run RunFailed RunFinished RunStarted RunWaiting
+        Session Span Step StepFailed StepFinished StepStarted StoreError StreamEvent Tasks Token
+        Turn Usage UsageError Warned WhorlError Workflow WorkflowFunction __version__ agent
+        approve ask build command current_call each edit http judge load loop now random resume
+        run run_sync sleep step tool uuid value what_if workflow
     """
 
     assert whorl.__all__ == names.split()

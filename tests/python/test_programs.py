@@ -89,7 +89,7 @@ def _inline(value: Any) -> str:
 def test_the_best_of_three_essays_is_given() -> None:
     result = whorl.run_sync(import_module("essay").essay, {"topic": "rain"})
 
-    assert result.outputs == {"text": "two", "score": 0.8, "why": "max_iterations"}
+    assert vars(result.value) == {"text": "two", "score": 0.8, "why": "max_iterations"}
     assert [turn.score for turn in result.iterations()] == [0.4, 0.8, 0.6]
 
 
@@ -98,9 +98,9 @@ def test_code_is_written_until_its_tests_pass() -> None:
     given = {"task": "double(n)", "tests": "from solution import double\nassert double(2) == 4"}
     result = whorl.run_sync(import_module("until_green").until_green, given)
 
-    assert result.outputs["passed"] is True
-    assert (result.loops[0].iterations, result.outputs["why"]) == (2, "condition_met")
-    first = result.iterations()[0].values["run_tests"]
+    assert result.value.passed is True
+    assert (result.loops[0].iterations, result.value.why) == (2, "condition_met")
+    first = result.iterations()[0].values["report"]
     assert isinstance(first, dict)
     assert "AssertionError" in str(first["output"])
 
@@ -128,10 +128,10 @@ def test_research_asks_the_web_and_a_server_of_tools() -> None:
         thread.join()
         server.server_close()
 
-    assert (result.error, result.outputs) == (None, {"answer": "the moon", "searches": 2})
-    notes = str(result.iterations()[1].values["notes"])
-    assert "found by /?q=tides" in notes
-    assert "TIDES" in notes
+    assert (result.error, vars(result.value)) == (None, {"text": "the moon", "searches": 2})
+    values = result.iterations()[1].values
+    assert "found by /?q=tides" in str(values["page"])
+    assert "TIDES" in str(values["find"])
 
 
 @pytest.mark.usefixtures("examples")
@@ -139,7 +139,7 @@ def test_a_person_decides_inside_of_a_loop() -> None:
     main = import_module("gate").main
     result = asyncio.run(main("rain", [(False, "Shorter."), (True, "")]))
 
-    assert result.outputs == {"text": "short", "approved": True}
+    assert vars(result.value) == {"text": "short", "approved": True}
 
 
 async def post(app: Any, path: str, query: str) -> tuple[int, list[str]]:

@@ -29,20 +29,22 @@ async def write(text: Text) -> str:
 
 
 @whorl.workflow
-def growing() -> str:
-    with whorl.loop(Text(), at_most=5, best=True) as grow:
-        grow.state.words = write(grow.state)
-        grow.score(grow.iteration / 4, at_least=0.5)
-    return grow.state.words
+async def growing() -> str:
+    text = Text()
+    grow = whorl.loop(str, at_most=5, keep="best")
+    async for turn in grow:
+        text.words = turn.value = await write(text)
+        turn.score(turn.number / 4, at_least=0.5)
+    return grow.result
 
 
 @whorl.workflow
-def gated() -> bool:
-    yes = whorl.approve("go on?", show={"text": "x"})
+async def gated() -> bool:
+    yes = await whorl.approve("go on?", show={"text": "x"})
     return yes.approved
 
 
-async def _all_of(run: whorl.Run) -> list[whorl.StreamEvent]:
+async def _all_of(run: whorl.Run[object]) -> list[whorl.StreamEvent]:
     return [event async for event in run.stream()]
 
 
@@ -53,7 +55,7 @@ async def test_a_stream_is_narrowed_by_kind_and_place() -> None:
         second = [event.address async for event in run.stream(at="grow[2]")]
 
     assert numbers == [1, 2]
-    assert set(second) == {"grow[2]", "grow[2]/write"}
+    assert set(second) == {"grow[2]", "grow[2]/words"}
 
 
 async def test_a_slow_reader_gets_all_text_and_delays_no_other() -> None:
@@ -86,7 +88,7 @@ def test_the_past_of_a_run_is_in_its_result_and_in_the_session() -> None:
     result = whorl.run_sync(growing)
     first, second = result.iterations()
 
-    assert (first.values["write"], second.values["write"]) == ("ab", "abab")
+    assert (first.values["words"], second.values["words"]) == ("ab", "abab")
     assert (first.score, second.score, second.met, second.by) == (0.25, 0.5, True, "score")
 
     async def main() -> None:
@@ -98,9 +100,9 @@ def test_the_past_of_a_run_is_in_its_result_and_in_the_session() -> None:
             why = run.why()["loops"][0]
             assert why["exit_reason"] == "condition_met"
             assert why["iterations"][1]["facts"][0]["score"] == 0.5
-            assert "+abab" in run.diff(1, 2)["write"]
+            assert "+abab" in run.diff(1, 2)["words"]
             by_step = run.cost("step")
-            assert [(line.name, line.calls) for line in by_step.lines] == [("grow/write", 2)]
+            assert [(line.name, line.calls) for line in by_step.lines] == [("grow/words", 2)]
             assert session.cost("run").total.cost_usd == pytest.approx(0.02)
             assert json.loads(json.dumps(run.cost("iteration").document()))["total"]["calls"] == 2
 

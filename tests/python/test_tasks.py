@@ -110,9 +110,10 @@ def test_a_task_that_raises_keeps_its_traceback_without_secrets(
         raise KeyError(f"number {number} of sk-very-secret")
 
     @whorl.workflow
-    def looking() -> int:
-        with whorl.loop(at_most=2) as turns:
-            return look_up(turns.iteration)
+    async def looking() -> int:
+        async for turn in whorl.loop("turns", at_most=2):
+            await look_up(turn.number)
+        return 0
 
     table = {"providers": {"openai": {"kind": "openai", "api_key": "sk-very-secret"}}}
     result = whorl.run_sync(looking, config=table)

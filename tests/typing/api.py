@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import whorl
 from whorl import testing
@@ -31,7 +31,7 @@ async def fetch_page(url: str) -> dict[str, str]:
 def from_a_file() -> None:
     """The shortest program."""
     result = whorl.run_sync("polish.yaml", {"task": "a haiku"}, budget=0.5)
-    assert_type(result, whorl.Result)
+    assert_type(result, whorl.Result[Any])
     assert_type(result.ok, bool)
     assert_type(result.output, whorl.Json)
     if result.status == "waiting" or result.loops[0].exit_reason == "max_iterations":
@@ -49,7 +49,7 @@ def from_code() -> whorl.Workflow:
     )
 
 
-def from_parts() -> whorl.Result:
+def from_parts() -> whorl.Result[Any]:
     """Values may be of any type that is read like a list or an object."""
     names: list[str] = ["a", "b"]
     counts: dict[str, int] = {"a": 1}
@@ -65,18 +65,18 @@ async def steering() -> None:
     """Starting, watching and steering."""
     async with whorl.Session(trust=True, store=".whorl", tasks=tasks) as session:
         run = await session.start(whorl.load("polish.yaml"), {"task": "a haiku"}, key="once")
-        assert_type(run, whorl.Run)
+        assert_type(run, whorl.Run[Any])
         assert_type((double(2), count("a")), tuple[int, int])
         async for event in run.events():
             assert_type(event, whorl.Event)
             assert_type(event.kind, str)
-        assert_type(await run.result(), whorl.Result)
+        assert_type(await run.result(), whorl.Result[Any])
         assert_type(run.records("polish[2]", depth=None), tuple[whorl.Record, ...])
         assert_type(run.records()[0].usage.cost_usd, float | None)
         await run.continue_(3, at="polish")
         await run.accept(2)
         await run.approve(feedback="good")
-        assert_type(await run.fork("polish[2]", {"feedback": "shorter"}), whorl.Run)
+        assert_type(await run.fork("polish[2]", {"feedback": "shorter"}), whorl.Run[Any])
         await (await session.resume("last", budget=0.25)).cancel()
 
 

@@ -71,7 +71,7 @@ class ServedSession(Session):
 
     _origin = "server"
 
-    def served(self, given: dict[str, Any], workflows: Iterable[Workflow]) -> Run:
+    def served(self, given: dict[str, Any], workflows: Iterable[Workflow]) -> Run[Any]:
         """Returns a run of these workflows by its whole id; refuses the ids of all other runs."""
         wanted = str(given.get("run", ""))
         known = [(each.name, str(Path(each.file).resolve())) for each in workflows]
@@ -82,7 +82,7 @@ class ServedSession(Session):
         words = f"no run of these workflows has the id {wanted[:80]!r}"
         raise UsageError(words, help="give the whole id, as the call gave it", code="W902")
 
-    async def take_up(self, run: Run) -> None:
+    async def take_up(self, run: Run[Any]) -> None:
         """Resumes a run whose server is gone, or whose client left."""
         opened = self._opened()
         if opened.store.run(RunId(run.id)).origin == self._origin:
@@ -127,7 +127,7 @@ class WorkflowTools:
             document |= {name: getattr(fault, name, "") for name in ("code", "help")}
             return _reply(str(fault), document, is_error=True)
 
-    async def _answer(self, run: Run, seconds: float) -> types.CallToolResult:
+    async def _answer(self, run: Run[Any], seconds: float) -> types.CallToolResult:
         waiting = asyncio.create_task(run.result())
         done, _ = await asyncio.wait({waiting}, timeout=seconds)
         if not done:

@@ -241,7 +241,7 @@ def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dic
     """Returns why loops ended: their conditions, the requests of people, the reasons in words."""
     from whorl.services.inspecting import results
 
-    workflow, stopped = results.workflow_of(store, run), results.stopped_loops(store, run)
+    workflow, stopped = results.shown_workflow(store, run), results.stopped_loops(store, run)
     loops = []
     for row in rows:
         node, is_stopped = results.loop_node(workflow, row.path), row.address in stopped

@@ -35,6 +35,10 @@ FedKind: TypeAlias = Literal[
     "task.failed",  # error {code, message, retryable, retry_after_s, detail}, value, usage
     "task.in_doubt",  # an intent without a reply was found after a crash: reserve
     "timer.fired",  # at `:clock` it only tells the time, to a run that computes
+    # given: the last answer that the code has; took: those since the step before, each with its
+    # address, its time, and its value or the address of the reply; requests; lost: answers that
+    # the code was given before, and is not given again
+    "program.stepped",
     "gate.decided",  # approved, feedback, by, value: what a call sent, or a person edited
     "run.paused",  # by; backup: the time of the backup that it was restored from
     "run.resumed",  # cost_usd, tokens, calls: so much more
@@ -139,6 +143,20 @@ class Cancel:
     address: str
 
 
+@dataclass(slots=True)
+class Give:
+    """The code of a program receives an answer: its input, an iteration, how a request ended.
+
+    Answers are numbered from 1. With a `source`, its value is that of the reply at that address.
+    """
+
+    number: int
+    address: str
+    body: dict[str, Json]
+    at: float
+    source: str = ""
+
+
 def charged(reserve: Mapping[str, Json]) -> dict[str, float]:
     """Returns what counts for a call of unknown usage: the amount that was reserved."""
     tokens = amount_in(reserve.get("tokens"))
@@ -155,7 +173,7 @@ def amount_in(value: object) -> float:
     return value if math.isfinite(value) and value > 0 else 0
 
 
-Command: TypeAlias = Perform | Send | SetTimer | Cancel
+Command: TypeAlias = Perform | Send | SetTimer | Cancel | Give
 
 _SPECIAL = regex(r"[%/\[\]#:]")
 _ITERATION = regex(r"(.*)\[([0-9]+)\](?:#[0-9]+)?")

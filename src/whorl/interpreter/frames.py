@@ -161,6 +161,20 @@ class PlainFrame(FrameFields):
     unsubscribing: NotRequired[dict[str, int]]
 
 
+class ProgramFrame(FrameFields):
+    """Code that requests nodes: how they ended, with the number of the answer, the newest values.
+
+    The outermost one has a queue of requests that are not carried out yet.
+    """
+
+    kind: Literal["program"]
+    ends: dict[str, End]
+    fault: NotRequired[Error]
+    values: NotRequired[Values]
+    attempts: NotRequired[dict[str, int]]
+    queue: NotRequired[list[dict[str, Any]]]
+
+
 class BlockFrame(FrameFields):
     """A block; `index` is set if it is the body of an item."""
 
@@ -301,12 +315,40 @@ class LoopFrame(FrameFields, Budgeted):
     accepted_number: NotRequired[int]
     accepted_collected: NotRequired[Values]
     accepted_score: NotRequired[float | None]
+    # Of a loop of a program: what its iterations said of the rule, and the state that they declare.
+    rule: NotRequired[Values]
+    state: NotRequired[Json]
     # It ends after this iteration; its result was edited.
     stops: NotRequired[bool]
     edited: NotRequired[bool]
 
 
-Frame: TypeAlias = PlainFrame | BlockFrame | ForEachFrame | LoopFrame | TaskFrame
+class Answer(TypedDict):
+    """An answer that the code of a program has not taken yet; the value of a reply stays there."""
+
+    number: int
+    address: str
+    at: float
+    body: Values
+    source: NotRequired[str]
+
+
+class ProgramState(TypedDict):
+    """Code: the numbers of the last answer and of the last one taken, answers, requested nodes.
+
+    `restart` says that the code begins again, without the answers in it. A `log` has the answers
+    and requests of a program that keeps them.
+    """
+
+    given: int
+    taken: int
+    answers: list[Answer]
+    grown: dict[str, dict[str, list[Json]]]
+    restart: NotRequired[list[int]]
+    log: NotRequired[list[dict[str, Any]] | None]
+
+
+Frame: TypeAlias = PlainFrame | ProgramFrame | BlockFrame | ForEachFrame | LoopFrame | TaskFrame
 
 
 class RunState(Budgeted):
@@ -348,6 +390,8 @@ class RunState(Budgeted):
     pauses: NotRequired[bool]
     # The address under which tasks that wait for calls are called, and what signs it.
     callback: NotRequired[dict[str, str]]
+    # What is known of the code of a program.
+    program: NotRequired[ProgramState]
     # The version of the machine that began the run.
     behaviour: NotRequired[int]
     # Only in a snapshot that was taken in the midst of work: the agenda, and how far it has come.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError
 from whorl.interpreter import budget, requests
-from whorl.interpreter.constructs import block, nodes, run, task
+from whorl.interpreter.constructs import block, nodes, program, run, task
 from whorl.interpreter.constructs.loops import loop, loop_limits
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
@@ -34,10 +34,9 @@ STEPS_MAX = 500_000
 # Requests that read the run at rest: they do not come during work.
 AT_REST = frozenset({"run.continued", "run.accepted", "run.forked"})
 
-BLOCKS = block.BlockBehaviour()
 # What each kind of frame does.
 BEHAVIOURS: dict[str, Behaviour] = {
-    "block": BLOCKS,
+    "block": block.BlockBehaviour(),
     "branch": nodes.BranchBehaviour(),
     "group": nodes.GroupBehaviour(),
     "call": run.CallBehaviour(),
@@ -48,6 +47,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "wait": nodes.WaitBehaviour(),
     "gate": nodes.GateBehaviour(),
     "signal": nodes.SignalBehaviour(),
+    "program": program.ProgramBehaviour(),
 }
 
 
@@ -170,6 +170,10 @@ class Machine(State):
         # It waits if only a person can move it.
         waits = self.open
         is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
+        if is_waiting and "program" in state:
+            # The code may still have to do something with what it was given.
+            code = state["program"]
+            is_waiting = code["given"] == code["taken"] and "restart" not in code
         if is_waiting and state["status"] == "running":
             # The process that serves the store resumes the run when a time limit is over.
             due = min((e["due"] for e in self.pending.values() if "due" in e), default=None)
@@ -289,7 +293,7 @@ class Machine(State):
                         behaviour.fail(self, key, error)
             elif isinstance(what, list):
                 if frame is not None:
-                    BLOCKS.go_on(self, key, what)
+                    self._behaviours[frame["kind"]].go_on(self, key, what)
             else:
                 pops += 1
                 if frame is not None:

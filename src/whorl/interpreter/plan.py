@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
@@ -15,6 +16,8 @@ from whorl.lazily import dataclass
 from whorl.plugins import load_reference
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from whorl.interpreter.frames import End, Values
     from whorl.ir import Block, Condition, Expression, Node, Value, Workflow
     from whorl.language import Json
@@ -163,6 +166,9 @@ class Plan:
         self.owners: dict[str, Workflow] = {}
         for key, part in self.workflows.items():
             self._add(part.body, f"{key}:", part)
+        # Whether it is code that says what is done, and what runs of it have requested so far.
+        self.has_program = any(isinstance(node, ir.Program) for node in self.nodes.values())
+        self._requested: dict[str, list[tuple[Json, str]]] = {}
         # Whether the state of a run may hold hidden values.
         ports = (port for part in self.workflows.values() for port in part.inputs)
         self.is_confidential = any(port.secret for port in ports) or any(
@@ -185,6 +191,38 @@ class Plan:
         """Checks whether a task may wait until an address of the run is called."""
         return any(isinstance(node, Task) and node.awaits_call for node in self.nodes.values())
 
+    def path_of(self, key: str) -> str:
+        """Returns the path of a node; one that was requested in several ways has several keys."""
+        path = key.partition(":")[2]
+        return path.partition("?")[0] if self.has_program else path
+
+    def with_requested(self, requested: Mapping[str, Mapping[str, Sequence[Any]]]) -> Plan:
+        """Returns a plan for one run, with the nodes that its code has requested, by their keys."""
+        plan = copy(self)
+        for name in ("nodes", "loops", "tasks", "blocks", "rules", "owners"):
+            setattr(plan, name, dict(getattr(self, name)))
+        plan._requested = {}
+        for block, names in requested.items():
+            for name, ways in names.items():
+                for encoded in ways:
+                    plan.request(block, name, encoded)
+        return plan
+
+    def request(self, block: str, name: str, encoded: dict[str, Json]) -> tuple[str, bool]:
+        """Adds a node that code has requested; returns its key, and whether it is new."""
+        base = block + name
+        ways = self._requested.setdefault(base, [])
+        for known, key in ways:
+            if known == encoded:
+                return key, False
+        key = base if not ways else f"{base}?{len(ways) + 1}"
+        ways.append((encoded, key))
+        node = ir.node_from_json({**encoded, "name": name})
+        self._add_all_of(node, key, base, self.workflow)
+        for slot, _ in blocks_of(node):
+            self.blocks[inner_key(key, slot)] = self.blocks[inner_key(base, slot)]
+        return key, True
+
     def recorder(self, node_key: str) -> Recorder | None:
         return self.recorders.get(self.owners[node_key].recorder) if self.recorders else None
 
@@ -206,23 +244,25 @@ class Plan:
             given=given,
         )
         for node in block.nodes:
-            self._add_node(key + node.name, node, owner)
-            if isinstance(node, Task) and node.kind == "ask":
-                for kind in TOOL_KINDS:
-                    self._add_node(tool_key(key + node.name, kind), _tool_task(node, kind), owner)
-            if isinstance(node, Task) and node.unsubscribe is not None:
-                undo = _unsubscribe_task(node.unsubscribe)
-                self._add_node(unsubscribe_key(key + node.name), undo, owner)
-            if isinstance(node, Loop):
-                rules = self.rules[key + node.name] = loop_plan(node.until)
-                hidden = is_hidden(node, self.workflows)
-                for index, judge in enumerate(rules.judges.values()):
-                    task = _judge_task(judge, hidden=hidden)
-                    self._add_node(judge_key(key + node.name, index), task, owner)
-            if isinstance(node, ForEach) and self._has_loop(node.body, frozenset()):
-                self.keeping.add(key + node.name)
-            for slot, inner in blocks_of(node):
-                self._add(inner, inner_key(key + node.name, slot), owner)
+            self._add_all_of(node, key + node.name, key + node.name, owner)
+
+    def _add_all_of(self, node: Node, key: str, base: str, owner: Workflow) -> None:
+        """Adds a node with what is in it; the keys of that begin with `base`."""
+        self._add_node(key, node, owner)
+        if isinstance(node, Task) and node.kind == "ask":
+            for kind in TOOL_KINDS:
+                self._add_node(tool_key(key, kind), _tool_task(node, kind), owner)
+        if isinstance(node, Task) and node.unsubscribe is not None:
+            self._add_node(unsubscribe_key(key), _unsubscribe_task(node.unsubscribe), owner)
+        if isinstance(node, Loop):
+            rules = self.rules[key] = loop_plan(node.until)
+            hidden = is_hidden(node, self.workflows)
+            for index, judge in enumerate(rules.judges.values()):
+                self._add_node(judge_key(key, index), _judge_task(judge, hidden=hidden), owner)
+        if isinstance(node, ForEach) and self._has_loop(node.body, frozenset()):
+            self.keeping.add(key)
+        for slot, inner in blocks_of(node):
+            self._add(inner, inner_key(base, slot), owner)
 
     def _has_loop(self, block: Block, seen: frozenset[str]) -> bool:
         for _, node in walk(block):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import block, run, task
+from whorl.interpreter.constructs import block, program, run, task
 from whorl.interpreter.constructs.loops import exploring, loop, loop_limits
 from whorl.interpreter.constructs.loops.loop import begin_body, next_iteration, resume_iteration
 from whorl.interpreter.constructs.loops.loop_results import end_loop, stop_clock
@@ -305,6 +305,8 @@ def _started(machine: State, body: dict[str, Any]) -> None:
 
 def _paused(machine: State, body: dict[str, Any]) -> None:
     machine.pause(body.get("by") or "person")
+    if warning := body.get("warning"):
+        machine.warn("", warning["code"], warning["message"], once=f"{machine.now}")
     if backup := body.get("backup"):
         message = (
             f"restored from a backup of {backup}: calls made after it may have been made twice"
@@ -316,6 +318,8 @@ def _resumed(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     has_failed = state["status"] == "failed"
     raise_limits({("run", name): state for name in budget.NAMES}, body)
+    if body.get("new_code"):
+        program.accept_new_words(machine)
     set_going(machine)
     if has_failed:
         machine.revive(state["root"])
@@ -393,6 +397,8 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
             block.refit(machine, inside)
     state["status"] = "running"
     state.pop("paused_by", None)
+    if machine.plan.has_program:
+        program.begin_elsewhere(machine)
     begin_body(machine, key)
 
 

@@ -35,6 +35,7 @@ def _new_state() -> RunState:
 ENDLESS = 2**62
 # What is waited for, and the kinds of events that can end the wait.
 ENDED_BY = {"task": ("task",), "timer": ("timer",), "alarm": ("timer",), "gate": ("gate",)}
+ENDED_BY["program"] = ("program",)
 
 
 class OutOfTurn(Exception):
@@ -67,6 +68,9 @@ class Behaviour:
             machine.revive(body)
         else:
             machine.enter(key)
+
+    def go_on(self, machine: State, key: str, nodes: list[str]) -> None:
+        """Continues what a slice has left over."""
 
     def reopen(self, machine: State, key: str, child: str) -> None:
         """Reopens the frame because a frame right below continues after it had ended."""
@@ -119,8 +123,8 @@ class State:
     def __init__(
         self, plan: Plan, behaviours: Mapping[str, Behaviour], state: RunState | None = None
     ) -> None:
-        self.plan = plan
         self.state: RunState = state if state is not None else _new_state()
+        self.use(plan)
         if self.state["format"] != FORMAT:
             raise StoreError(f"this run was stored by a newer version ({self.state['format']})")
         self.frames = self.state["frames"]
@@ -129,6 +133,7 @@ class State:
         self.foreach_frames = cast("dict[str, frames.ForEachFrame]", self.frames)
         self.loop_frames = cast("dict[str, frames.LoopFrame]", self.frames)
         self.plain_frames = cast("dict[str, frames.PlainFrame]", self.frames)
+        self.program_frames = cast("dict[str, frames.ProgramFrame]", self.frames)
         self.task_frames = cast("dict[str, frames.TaskFrame]", self.frames)
         self.pending: dict[str, frames.Waiting] = self.state["pending"]
         self.meter = Meter()
@@ -149,10 +154,20 @@ class State:
         # Iterations at whose beginning it stops in the midst of an event, until it is forked there.
         self.stops: frozenset[str] = frozenset()
         self.stopped_at = ""
+        # How often the code of a program has to begin again.
+        self.restarts = 0
         # How much is waited for, by what it is.
         self.open = dict.fromkeys(ENDED_BY, 0)
         for entry in self.pending.values():
             self.open[entry["what"]] += 1
+
+    def use(self, plan: Plan) -> None:
+        """Uses a plan; a run of a program has its own, with what the code has requested."""
+        if plan.has_program:
+            started: Any = {"given": 0, "taken": 0, "answers": [], "grown": {}}
+            program = self.state.setdefault("program", started)
+            plan = plan.with_requested(program["grown"])
+        self.plan = plan
 
     @property
     def status(self) -> str:
@@ -244,6 +259,14 @@ class State:
     def go_on_with(self, key: str, nodes: list[str]) -> None:
         """Continues a block with its next nodes before any other work."""
         self._agenda.appendleft((key, nodes))
+
+    def go_on_later(self, key: str) -> None:
+        """Continues a frame after all other work that is on the agenda now."""
+        self._agenda.append((key, []))
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self._agenda)
 
     def may_go_on(self) -> bool:
         """Counts a step of several in one turn; returns false if it was the last of the slice.

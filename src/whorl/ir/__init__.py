@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from whorl.ir.codec import content_hash as content_hash
 from whorl.ir.codec import from_json as from_json
+from whorl.ir.codec import node_from_json as node_from_json
 from whorl.ir.codec import to_json as to_json
 from whorl.ir.nodes import After as After
 from whorl.ir.nodes import Assign as Assign
@@ -24,6 +25,7 @@ from whorl.ir.nodes import Loop as Loop
 from whorl.ir.nodes import LoopLimits as LoopLimits
 from whorl.ir.nodes import Memory as Memory
 from whorl.ir.nodes import Node as Node
+from whorl.ir.nodes import Program as Program
 from whorl.ir.nodes import RunLimits as RunLimits
 from whorl.ir.nodes import Stop as Stop
 from whorl.ir.nodes import Task as Task

@@ -51,6 +51,12 @@ def from_json(encoded: Json) -> nodes.Workflow:
     return decoded
 
 
+def node_from_json(encoded: Json) -> nodes.Node:
+    """Returns a node alone; fields that are missing have their usual values."""
+    node: nodes.Node = _decode(encoded)
+    return node
+
+
 def _decode(encoded: Json) -> Any:
     if isinstance(encoded, list):
         return tuple(_decode(part) for part in encoded)

@@ -73,7 +73,7 @@ def outer_values(node: Node) -> Iterator[Value | None]:
             yield from (node.message, node.show)
         case nodes.Stop():
             yield from (node.message, node.code, node.output)
-        case nodes.Group() | nodes.Break() | nodes.Continue():
+        case nodes.Group() | nodes.Break() | nodes.Continue() | nodes.Program():
             return
         case _:
             assert_never(node)

@@ -347,8 +347,24 @@ class Loop(NodeFields):
     words: Json = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program(NodeFields):
+    """Code outside of the engine, which requests nodes while it runs; alone in its block.
+
+    `function` is its place, as `module:name`, and `code` a hash of it. If it `keeps` its log, the
+    state of the run holds what the code was given and has requested, so that a run whose loops
+    declare their state resumes in constant time. Programs without a function are the iterations,
+    items and parts of one that has.
+    """
+
+    function: str = ""
+    code: str = ""
+    keeps: bool = False
+
+
 _Holder: TypeAlias = Loop | ForEach | Branch | Group | Call
-Node: TypeAlias = _Holder | Task | Compute | Assign | Wait | Gate | Stop | Break | Continue
+_Jump: TypeAlias = Stop | Break | Continue
+Node: TypeAlias = _Holder | Task | Compute | Assign | Wait | Gate | _Jump | Program
 
 
 @dataclass(frozen=True, slots=True)

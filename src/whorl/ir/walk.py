@@ -30,7 +30,7 @@ def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
             return (*cases, ("default", node.default.body)) if node.default else cases
         case Task() | Call() | nodes.Compute() | nodes.Assign() | nodes.Wait() | nodes.Gate():
             return ()
-        case nodes.Stop() | nodes.Break() | nodes.Continue():
+        case nodes.Stop() | nodes.Break() | nodes.Continue() | nodes.Program():
             return ()
         case _:
             assert_never(node)

@@ -104,6 +104,8 @@ class Tasks:
 
     def __init__(self) -> None:
         self._registered: dict[str, Registered] = {}
+        # What begins the code of workflows, by `module:name`.
+        self._programs: dict[str, Function] = {}
 
     @overload
     def task(self, name: F, /) -> F: ...
@@ -139,11 +141,31 @@ class Tasks:
             raise UsageError(f"task {name!r} is registered twice", code="W012")
         self._registered[name] = Registered(function, pure)
 
+    def keep(self, name: str, function: Function, *, pure: bool = False) -> None:
+        """Registers a function that a program calls; one that was defined again replaces it."""
+        known = self._registered.get(name)
+        if known is None or known.function is not function:
+            added = Tasks()
+            added.add(name, function, pure=pure)
+            self.include(added)
+
+    def add_program(self, place: str, begin: Function) -> None:
+        """Registers what begins the code of a workflow; one that was defined again replaces it."""
+        self._programs[place] = begin
+
+    def program(self, place: str) -> Function | None:
+        return self._programs.get(place)
+
+    def include_programs(self, others: Tasks | None) -> None:
+        """Adds the code of workflows alone."""
+        self._programs |= others._programs if others is not None else {}
+
     def include(self, others: Tasks | None) -> None:
         """Adds the functions of a workflow; one that was defined again replaces the old one.
 
         Raises UsageError W012 where another function has its name.
         """
+        self.include_programs(others)
         for name, registered in (others._registered if others is not None else {}).items():
             known = self._registered.get(name)
             if known is not None and _origin(known.function) != _origin(registered.function):
@@ -183,6 +205,10 @@ class ProgramTasks(Tasks):
         if found is None and self._fault is not None:
             raise self._fault
         return found
+
+    def program(self, place: str) -> Function | None:
+        self._load()
+        return super().program(place)
 
     def names(self) -> tuple[str, ...]:
         self._load()

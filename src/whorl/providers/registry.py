@@ -63,6 +63,11 @@ class Providers:
     def secrets(self) -> tuple[Secret, ...]:
         return self.settings.secrets()
 
+    @property
+    def functions(self) -> Tasks:
+        """The functions that workflows call by name; a program adds those that it calls."""
+        return self.context.functions
+
     @cached_property
     def context(self) -> Context:
         from whorl.providers.functions import ProgramTasks, Threads

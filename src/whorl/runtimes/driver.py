@@ -9,35 +9,41 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from contextlib import suppress
 from dataclasses import InitVar, asdict, field, replace
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.events import Cancel, Command, Event, Perform, Send, SetTimer
+from whorl.interpreter.events import Cancel, Command, Event, Give, Perform, Send, SetTimer
 from whorl.interpreter.machine import AT_REST
 from whorl.language.chunked_json import is_large
 from whorl.lazily import dataclass
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
+from whorl.runtimes.host import Host
 from whorl.runtimes.journal.journal import Entry, entries_between
 from whorl.runtimes.journal.sealed_secrets import RunSealing, failed_body, finished_body
+from whorl.runtimes.program_log import reading
 from whorl.runtimes.replay_core import in_doubt
-from whorl.runtimes.time_slices import CPU_MAX_S, Computing
+from whorl.runtimes.time_slices import CPU_MAX_S, SLICE_S, Computing
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Generator, Iterable
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
     from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.journal import Journal, RunId
+    from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.time_slices import CpuScheduler
 
+
+Made = TypeVar("Made")
 
 # Performing a task: what it is expected to use, the call itself, and what came of it.
 
@@ -349,6 +355,13 @@ class Driver:
         self._snapshot_size, self._snapshot_cpu_s = 0, self.cpu_s
         # Without the secrets of a run, its state cannot be continued.
         self._is_open = folded.seals is not None
+        # Runs the code, of a program; why it cannot.
+        self._host: Host | None = None
+        self._refusal: UsageError | None = None
+        if self.machine.plan.has_program:
+            functions = getattr(self.workers, "functions", None)
+            given = (self.machine, self.clock)
+            self._host = Host(*given, functions=functions, redacted=self.workers.redacted)
 
     def deliver(self, event: Event, message: int | None = None) -> None:
         self._arrived.append((event, message))
@@ -392,6 +405,8 @@ class Driver:
                 commands = machine.poll()
                 if commands and (intents := self._carry_out(commands)):
                     await self._feed(intents, now=True)
+                elif self._host is not None and (stepped := await self._stepped(self._host)):
+                    await self._feed([stepped], now=False)
                 elif self._buffer and (self._buffer.must_be_written() or self._is_over()):
                     await self._write()
                     if self._to_send and not self._stopping:
@@ -401,6 +416,8 @@ class Driver:
                 elif self._repeatable or (self._arrived and self._ready()):
                     await self._take_arrived()
                 elif self._is_over():
+                    if self._refusal is not None:
+                        raise self._refusal
                     return machine.status
                 elif self._draining and not self._work:
                     break
@@ -420,6 +437,45 @@ class Driver:
             return "stopped"
         finally:
             await self._let_go()
+
+    async def _stepped(self, host: Host) -> Event | None:
+        """Runs the code as far as it goes; returns what it requests."""
+        machine = self.machine
+        if machine.is_busy or machine.done or machine.status == "paused" or self._draining:
+            return None
+        if not host.is_outdated:
+            return host.step()
+        if self._buffer:
+            # The log of the code is read from the journal.
+            await self._write()
+        try:
+            log = await self._in_turns(reading(*self._recorded()))
+            await self._in_turns(host.begin_again(log))
+        except UsageError as fault:
+            # The run stays as it is, and says why.
+            self._refusal, self._host = fault, None
+            host.close()
+            words: dict[str, Json] = {"code": fault.code, "message": str(fault)}
+            by: dict[str, Json] = {"by": "code", "warning": words}
+            self.deliver(Event("run.paused", "", self.clock(), by))
+            return None
+        return host.step()
+
+    def _recorded(self) -> tuple[Journal, RunId, Machine, Seals | None]:
+        seals = self.journal.seals if self._is_open else None
+        return self.journal, self.run, self.machine, seals
+
+    async def _in_turns(self, steps: Generator[None, None, Made]) -> Made:
+        """Does work of many steps in the event loop, between those of other runs."""
+        end = time.monotonic() + SLICE_S
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            if time.monotonic() >= end:
+                await asyncio.sleep(0)
+                end = time.monotonic() + SLICE_S
 
     async def _wait(self) -> None:
         if self._started:
@@ -587,6 +643,10 @@ class Driver:
                     self._to_send.append(command)
                 case SetTimer():
                     self._timers.set(command)
+                case Give():
+                    # One that begins again finds it in the state.
+                    if self._host is not None and not self._host.is_outdated:
+                        self._host.give(command)
                 case Cancel(address):
                     intents.pop(address, None)
                     self._asked.pop(address, None)
@@ -598,6 +658,8 @@ class Driver:
 
     def _prepare(self, perform: Perform) -> Event | None:
         """Starts a task without effects; returns the intent of any other, or its failure."""
+        if self._host is not None:
+            perform = replace(perform, inputs=self._host.real_inputs(perform))
         try:
             if not self._performing.has_effects(perform):
                 self._start(perform)
@@ -658,6 +720,8 @@ class Driver:
 
     async def _let_go(self) -> None:
         self._timers.drop_all()
+        if self._host is not None:
+            self._host.close()
         tasks = list(self._work.values())
         self._work.clear()
         for task in tasks:

@@ -25,13 +25,14 @@ from whorl.runtimes.driver import RESERVED
 from whorl.runtimes.journal import sealed_secrets
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.services.inspecting.results import document
+from whorl.services.inspecting.results import as_requested, document, is_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.ir import Node
+    from whorl.ir import Node, Port
     from whorl.language import Json
+    from whorl.providers.functions import Tasks
     from whorl.providers.redaction import Redaction
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Watcher
@@ -194,8 +195,10 @@ class Replayed:
 class OneKind:
     """Implements `Workers` with one kind for all tasks; the journal looks like a real one."""
 
-    def __init__(self, kind: task.TaskKind) -> None:
+    def __init__(self, kind: task.TaskKind, functions: Tasks | None = None) -> None:
         self._kind = kind
+        # Those that the code of a program calls.
+        self.functions = functions
 
     def kind(self, name: str) -> task.TaskKind:
         return self._kind
@@ -384,6 +387,37 @@ def rehearse(
     run = runtime.start(workflow, start.input, run="dry-run", **options)
     yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
     return simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
+
+
+def as_rehearsed(workflow: Workflow) -> Workflow:
+    """Returns a workflow; a program as what it requests in a dry run with two iterations a loop.
+
+    Nothing is called, and nothing is stored. Invented answers may lead it another way than a run.
+    """
+    if not is_program(workflow):
+        return workflow
+    runtime = SimulatedRuntime(OneKind(_Inventing(workflow, 2, None)))
+    given: dict[str, Json] = {port.name: _input(port) for port in workflow.inputs}
+    run = runtime.start(workflow, given, run="dry-run", iterations=2)
+    yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
+    with suppress(UsageError):
+        simulate(runtime, run, lambda _: yes)
+    return as_requested(workflow, fold(runtime.journal, run).machine)
+
+
+def _input(port: Port) -> Json:
+    if port.default is not None:
+        return port.default
+    kinds = {"list": "array", "files": "array", "json": "object", "any": "string", "file": "string"}
+    found = invent({"type": kinds.get(port.type, port.type)}, port.name)
+    return [found[0], found[0]] if isinstance(found, list) else found
+
+
+def _exemplary(node: Node) -> Node:
+    """Returns a node; a task without a type of output gets that of its example."""
+    if isinstance(node, Task) and node.returns is None:
+        return replace(node, returns=node.example)
+    return node
 
 
 def invent(schema: Any, name: str = "value", depth: int = 0) -> Json:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.errors import CodeChanged, StoreError, UsageError, WhorlError, safe
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
@@ -134,7 +134,8 @@ class Driving:
                 await asyncio.sleep(0)
                 continue
             row = store.run(run)
-            if row.status == "interrupted" and run in self._faults:
+            is_left = row.status == "interrupted"
+            if run in self._faults and (is_left or isinstance(self._faults[run], CodeChanged)):
                 raise self._faults[run]
             if row.status != "running":
                 return row
@@ -259,7 +260,8 @@ class Driving:
             del self._tasks[run]
         self.left(run)
         fault = None if task.cancelled() else task.exception()
-        if fault is not None and not isinstance(fault, UsageError):
+        is_refusal = isinstance(fault, UsageError) and not isinstance(fault, CodeChanged)
+        if fault is not None and not is_refusal:
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
             # The upkeep of runs reports a store that cannot be written, once.
             is_usual = _is_lost(task) or (isinstance(fault, StoreError) and fault.may_pass)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from whorl.language import Json
+    from whorl.providers.functions import Tasks
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Retention
     from whorl.runtimes.journal.journal import Entry, RunId
@@ -136,6 +137,12 @@ class ProviderWorkers:
         self.kind = providers.kind
         self.effect = providers.effect
         self._secrets = providers.secrets
+        self._providers = providers
+
+    @property
+    def functions(self) -> Tasks:
+        """The functions that programs call by name."""
+        return self._providers.functions
 
     def redacted(self, value: Json) -> Json:
         return redact(value, self._secrets)

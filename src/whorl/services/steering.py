@@ -13,7 +13,7 @@ from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.constructs.loops.exploring import went_past
 from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.interpreter.requests import Refused, chosen_loop, objection
-from whorl.ir import Constant, Expression, Fields, Task, to_json
+from whorl.ir import Constant, Expression, Fields, Program, Task, to_json
 from whorl.ir.walk import walk, with_all_nodes
 from whorl.language import LanguageError, parse
 from whorl.lazily import dataclass
@@ -124,8 +124,11 @@ def continued(
     return asked("run.continued", body)
 
 
-def resumed(more: More | None = None) -> Event:
-    return asked("run.resumed", more.amounts() if more else {})
+def resumed(more: More | None = None, *, new_code: bool = False) -> Event:
+    """Returns the request to resume; with `new_code`, other words of a program are accepted."""
+    return asked(
+        "run.resumed", (more.amounts() if more else {}) | ({"new_code": True} if new_code else {})
+    )
 
 
 def cancelled(feedback: str = "") -> Event:
@@ -213,9 +216,12 @@ def check_drivable(
 
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:
     """Refuses to resume a run whose functions are missing here; says what to do."""
-    place = program_of(store, run)
-    missing = unknown_names(results.workflow_of(store, run), providers) if place else ()
-    if any(unknown.code == "P114" for unknown in missing):
+    place, workflow = program_of(store, run), results.workflow_of(store, run)
+    missing = unknown_names(workflow, providers) if place else ()
+    code = [n.function for n in workflow.body.nodes if isinstance(n, Program)]
+    lacks_code = any(providers.functions.program(function) is None for function in code)
+    if lacks_code or any(unknown.code == "P114" for unknown in missing):
+        place = place or code[0]
         words = f"run {run} needs the functions of {place!r}, which are not here"
         advice = f"resume it in a program that imports them: `asyncio.run(whorl.resume('{run}'))`"
         raise UsageError(words, help=advice, code="P114")

@@ -96,6 +96,8 @@ def detail_words(node: Node) -> str:
             return f"{type(node).__name__.lower()} {line(node.loop, 40)}"
         case ir.Group():
             return "together"
+        case ir.Program():
+            return f"code {line(node.function, 60)}".rstrip()
 
 
 def after_words(statuses: Sequence[str]) -> str:

@@ -61,7 +61,7 @@ class LoopList(Closed):
 @router.get("/loops")
 def list_loops(state: State, run: KnownRun) -> LoopList:
     """The loops of a run; nested ones once for each outer iteration."""
-    rows, workflow = state.store.loops(run), results.workflow_of(state.store, run)
+    rows, workflow = state.store.loops(run), results.shown_workflow(state.store, run)
     machine, stopped = fold(state.store, run).machine, results.stopped_loops(state.store, run)
     items = []
     for row in rows[-LOOPS_MAX:]:

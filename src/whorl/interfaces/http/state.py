@@ -35,7 +35,7 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.tables import Audit
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.inspecting.results import input_of, loop_node, workflow_of
+from whorl.services.inspecting.results import input_of, loop_node, shown_workflow
 from whorl.services.project import Catalogue, Project
 from whorl.services.records import RunRecords
 from whorl.services.run_driver import Driving
@@ -280,7 +280,7 @@ def _given(store: SqliteStore, run: RunId) -> str:
 def _target(store: SqliteStore, run: RunId, loop: str) -> float | None:
     """Returns the target score of a loop, in the version of the workflow that the run pins."""
     path = next((row.path for row in store.loops(run) if row.address == loop), "")
-    node = loop_node(workflow_of(store, run), path)
+    node = loop_node(shown_workflow(store, run), path)
     return None if node is None else target_of(node.until)
 
 

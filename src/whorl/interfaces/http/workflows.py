@@ -29,7 +29,7 @@ from whorl.plugins import needed
 from whorl.runtimes.service.tables import Role
 from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import SCRIPTED, TOY, refusal
-from whorl.services.inspecting.results import workflow_of
+from whorl.services.inspecting.results import shown_workflow
 from whorl.services.project import Listed
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ def show_file_graph(state: State, file: File, named: WorkflowName = "") -> Graph
 @router.get("/runs/{run}/graph")
 def show_run_graph(state: State, run: KnownRun) -> Graph:
     """The version of the workflow that the run pins, as nodes and edges."""
-    return graph_of(workflow_of(state.store, run))
+    return graph_of(shown_workflow(state.store, run))
 
 
 def graph_of(workflow: ir.Workflow) -> Graph:

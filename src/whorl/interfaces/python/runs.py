@@ -8,7 +8,7 @@ import sys
 from contextlib import AsyncExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from whorl.errors import UsageError
 from whorl.interfaces.advice import advice, with_help
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from whorl.services.run_driver import Driving
 
 
+R = TypeVar("R")
 _POLL_S = 0.02
 ITERATIONS_MAX = 1_000
 
@@ -142,16 +143,17 @@ def _iteration(row: IterationRow, values: dict[str, Any]) -> Iteration:
     )
 
 
-class Run(RunHistory):
+class Run(RunHistory, Generic[R]):
     """A run of a session. It is driven in the background while the session is open.
 
     When a call returns, its request is in the journal; a request that does not fit the current
     state of the run raises UsageError, and changes nothing.
     """
 
-    def __init__(self, opened: Callable[[], Opened], run: RunId) -> None:
+    def __init__(self, opened: Callable[[], Opened], run: RunId, returns: Any = None) -> None:
         self._run = run
         self._opened = opened
+        self._returns = returns
 
     def __repr__(self) -> str:
         return f"<whorl.Run {self.id}>"
@@ -204,7 +206,7 @@ class Run(RunHistory):
             if (not kinds or isinstance(event, kinds)) and (not at or inside.match(event.address)):
                 yield event
 
-    async def result(self) -> Result:
+    async def result(self) -> Result[R]:
         """Waits until the run has ended, waits for a person, or is paused."""
         await self._opened().driving.settled(self._run)
         document: dict[str, Any] = with_help(result_of(self._store, self._run))
@@ -212,7 +214,11 @@ class Run(RunHistory):
         if error and (lines := traceback_of(self._store, self._run, str(error.get("path") or ""))):
             error["traceback"] = lines
         result = values.result_from(document)
-        return replace(result, _past=RunHistory(self._opened().project, self._run))
+        kind = self._returns
+        if kind is None:
+            kind = getattr(definition_of(self._store, self._run), "returns", Any)
+        past = RunHistory(self._opened().project, self._run)
+        return replace(result, _past=past, _returns=kind)
 
     def records(
         self, at: str = "", *, depth: int | None = 0, after: int = 0, limit: int = LIMIT
@@ -234,19 +240,29 @@ class Run(RunHistory):
         await self._ask(lambda: steering.paused(self._store, self._run), goes_on=False)
 
     async def resume(
-        self, *, budget: float | None = None, tokens: int | None = None, calls: int | None = None
+        self,
+        *,
+        budget: float | None = None,
+        tokens: int | None = None,
+        calls: int | None = None,
+        new_code: bool = False,
     ) -> None:
         """Resumes a run after a pause or a crash; of a failed run, retries what failed.
 
         `budget` (dollars), `tokens` and `calls` are added to what the run may spend. A run that is
-        running, or waits for a person, is not changed.
+        running, or waits for a person, is not changed. With `new_code`, it keeps the answers that
+        it has, also where its code now requests them with other words.
         """
         more = _more(budget, tokens, calls)
-        if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
+        if (
+            not more.amounts()
+            and not new_code
+            and self.status in ("running", "waiting", "interrupted")
+        ):
             self._find_functions()
             await self._opened().driving.take_up(self._run)
             return
-        await self._ask(lambda: steering.resumed(more))
+        await self._ask(lambda: steering.resumed(more, new_code=new_code))
 
     async def cancel(self) -> None:
         """Ends the run and cancels its running calls."""
@@ -306,7 +322,7 @@ class Run(RunHistory):
         answer |= {"feedback": words, "by": "python"}
         await self._ask(lambda: steering.decided(self._store, self._run, place, **answer))
 
-    async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
+    async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run[R]:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
         opened = self._opened()
         origin = opened.runtime.origin
@@ -315,7 +331,7 @@ class Run(RunHistory):
         with _in_python(self._run):
             run, _ = await new_fork(opened.runtime, opened.providers, self._run, fork)
         opened.driving.drive(run)
-        return Run(self._opened, run)
+        return Run(self._opened, run, self._returns)
 
     def _reading(self) -> AbstractContextManager[SqliteStore]:
         return nullcontext(self._store)
@@ -353,6 +369,12 @@ def _in_python(run: str) -> Iterator[None]:
         raise UsageError(str(fault), help=words, code=fault.code) from fault
 
 
+def definition_of(store: SqliteStore, run: RunId) -> Any:
+    """Returns the program of a run, if this process has imported it, or None."""
+    module, _, name = program_of(store, run).partition(":")
+    return getattr(sys.modules.get(module), name, None) if name else None
+
+
 def find_functions(
     store: SqliteStore, providers: Providers, run: RunId, *, is_needed: bool
 ) -> None:
@@ -361,8 +383,7 @@ def find_functions(
     It imports nothing for a run, since the program may not want the modules that its store names.
     Raises UsageError if they are missing and this program is to drive the run.
     """
-    module, _, name = program_of(store, run).partition(":")
-    definition: Any = getattr(sys.modules.get(module), name, None) if name else None
+    definition = definition_of(store, run)
     if workflow := getattr(definition, "workflow", None):
         providers.context.functions.include(workflow.tasks)
         return

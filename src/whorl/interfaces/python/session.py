@@ -6,9 +6,9 @@ import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from whorl.errors import UsageError
 from whorl.interfaces.python import loading
@@ -26,16 +26,17 @@ from whorl.services.serving.triggers import only_start
 from whorl.services.steering import check_drivable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Mapping
     from typing import Self
 
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Result, Runnable, Status
+    from whorl.interfaces.python.writing.workflows import WorkflowFunction
     from whorl.runtimes.journal.journal import RunRow
     from whorl.services.inspecting.places import By, Costs
     from whorl.services.project import Project
 
 
-P = ParamSpec("P")
+R = TypeVar("R")
 log = logging.getLogger("whorl")
 
 
@@ -112,6 +113,18 @@ class Session:
     # For parts of Whorl and its tests, and not for programs.
     opened = property(_opened)
 
+    @overload
+    async def start(
+        self,
+        workflow: WorkflowFunction[..., R],
+        inputs: Mapping[str, object] | None = None,
+        *,
+        budget: float | None = None,
+        max_iterations: int | None = None,
+        key: str = "",
+    ) -> Run[R]: ...
+
+    @overload
     async def start(
         self,
         workflow: Runnable,
@@ -120,7 +133,17 @@ class Session:
         budget: float | None = None,
         max_iterations: int | None = None,
         key: str = "",
-    ) -> Run:
+    ) -> Run[Any]: ...
+
+    async def start(
+        self,
+        workflow: Any,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        budget: float | None = None,
+        max_iterations: int | None = None,
+        key: str = "",
+    ) -> Run[Any]:
         """Starts a run. Raises UsageError, and makes no run, if an argument does not fit.
 
         With a `key`, at most one run is ever started for it: an existing run is returned, and
@@ -135,8 +158,9 @@ class Session:
             limits={} if cost is None else {"cost_usd": cost},
             iterations=count(max_iterations, "max_iterations"),
             key=text(key, "key"),
-            file=str(Path(workflow.file).resolve()) if workflow.file else "",
+            file=_file_of(workflow),
             sources=dict(workflow.sources),
+            pauses=workflow.pauses,
         )
         preflight.check_given(workflow.ir, start.input, advice="see `inputs` of the workflow")
         start = only_start(workflow.ir, start, time.time())
@@ -155,15 +179,21 @@ class Session:
             )
         elif row.status == "interrupted":
             await opened.driving.take_up(run)
-        return Run(self._opened, run)
+        return Run(self._opened, run, workflow.returns)
 
-    async def resume(self, run: str = "last", *, budget: float | None = None) -> Run:
-        """Resumes a run by its id, the beginning of it, or `last`; `budget` is added to it."""
+    async def resume(
+        self, run: str = "last", *, budget: float | None = None, new_code: bool = False
+    ) -> Run[Any]:
+        """Resumes a run by its id, the beginning of it, or `last`; `budget` is added to it.
+
+        With `new_code`, it keeps the answers that it has, also where its code now requests them
+        with other words.
+        """
         resumed = self.run(run)
-        await resumed.resume(budget=budget)
+        await resumed.resume(budget=budget, new_code=new_code)
         return resumed
 
-    def run(self, run: str = "last") -> Run:
+    def run(self, run: str = "last") -> Run[Any]:
         """Returns a run of the store without changing it."""
         return Run(self._opened, self._opened().store.resolve(run))
 
@@ -182,6 +212,29 @@ class Session:
         return cost_of(self._opened().store, None, by)
 
 
+def _file_of(workflow: Workflow) -> str:
+    """Returns where a run finds its workflow again: a file, or a program that is not local."""
+    if ":" in workflow.file and "<locals>" in workflow.file:
+        return ""
+    return str(Path(workflow.file).resolve()) if workflow.file else ""
+
+
+@overload
+async def run(
+    workflow: WorkflowFunction[..., R],
+    inputs: Mapping[str, object] | None = None,
+    *,
+    config: Config | None = None,
+    store: FilePath | None = None,
+    tasks: Tasks | None = None,
+    trust: bool = False,
+    budget: float | None = None,
+    max_iterations: int | None = None,
+    key: str = "",
+) -> Result[R]: ...
+
+
+@overload
 async def run(
     workflow: Runnable,
     inputs: Mapping[str, JsonLike] | None = None,
@@ -193,7 +246,21 @@ async def run(
     budget: float | None = None,
     max_iterations: int | None = None,
     key: str = "",
-) -> Result:
+) -> Result[Any]: ...
+
+
+async def run(
+    workflow: Any,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    config: Config | None = None,
+    store: FilePath | None = None,
+    tasks: Tasks | None = None,
+    trust: bool = False,
+    budget: float | None = None,
+    max_iterations: int | None = None,
+    key: str = "",
+) -> Result[Any]:
     """Runs a workflow to its end (or until it waits for a person) and returns the result.
 
     `budget` is the most that it may spend, in dollars. With a `key`, at most one run is ever
@@ -215,28 +282,51 @@ async def resume(
     tasks: Tasks | None = None,
     trust: bool = False,
     budget: float | None = None,
-) -> Result:
+    new_code: bool = False,
+) -> Result[Any]:
     """Resumes a run that was interrupted, paused or has failed, and gives its result.
 
     `budget` is added to what the run may spend, in dollars.
     """
     async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
-        resumed = await session.resume(run, budget=budget)
+        resumed = await session.resume(run, budget=budget, new_code=new_code)
         return await resumed.result()
 
 
-def _without_loop(function: Callable[P, Coroutine[object, object, Result]]) -> Callable[P, Result]:
-    @wraps(function)
-    def run_sync(*args: P.args, **options: P.kwargs) -> Result:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(function(*args, **options))
-        raise UsageError("an event loop is running already; write `await whorl.run(...)`")
+@overload
+def run_sync(
+    workflow: WorkflowFunction[..., R],
+    inputs: Mapping[str, object] | None = None,
+    *,
+    config: Config | None = None,
+    store: FilePath | None = None,
+    tasks: Tasks | None = None,
+    trust: bool = False,
+    budget: float | None = None,
+    max_iterations: int | None = None,
+    key: str = "",
+) -> Result[R]: ...
 
-    run_sync.__name__ = run_sync.__qualname__ = "run_sync"
-    run_sync.__doc__ = "The same as `run`, for programs without an event loop."
-    return run_sync
+
+@overload
+def run_sync(
+    workflow: Runnable,
+    inputs: Mapping[str, JsonLike] | None = None,
+    *,
+    config: Config | None = None,
+    store: FilePath | None = None,
+    tasks: Tasks | None = None,
+    trust: bool = False,
+    budget: float | None = None,
+    max_iterations: int | None = None,
+    key: str = "",
+) -> Result[Any]: ...
 
 
-run_sync = _without_loop(run)
+def run_sync(workflow: Any, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result[Any]:
+    """The same as `run`, for programs without an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run(workflow, inputs, **options))
+    raise UsageError("an event loop is running already; write `await whorl.run(...)`")

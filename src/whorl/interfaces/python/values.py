@@ -14,12 +14,15 @@ from enum import Enum
 from typing import (
     TYPE_CHECKING,
     Any,
+    Generic,
     Literal,
     NotRequired,
     Protocol,
     Required,
     TypeAlias,
+    TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -64,6 +67,7 @@ RecordStatus: TypeAlias = (
 JsonLike: TypeAlias = (
     "bool | int | float | str | Sequence[JsonLike] | Mapping[str, JsonLike] | None"
 )
+R_co = TypeVar("R_co", covariant=True)
 _BYTES = bytes | bytearray | memoryview
 _PLAIN: dict[object, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 _UNIONS = (Union, types.UnionType)
@@ -144,8 +148,8 @@ class Iteration:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True)
+class Result(Generic[R_co]):
     """The state of a run: the same facts as `whorl run --json` prints."""
 
     run: str
@@ -157,6 +161,13 @@ class Result:
     warnings: tuple[dict[str, Json], ...]
     error: dict[str, Json] | None
     _past: Any = field(default=None, repr=False, compare=False, kw_only=True)
+    _returns: Any = field(default=Any, repr=False, compare=False, kw_only=True)
+
+    @property
+    def value(self) -> R_co:
+        """What the workflow returned, as its type; of a file, its output."""
+        kind, output = self._returns, self.outputs.get("result", self.output)
+        return cast("R_co", output if kind is Any else from_json(kind, output))
 
     @property
     def ok(self) -> bool:
@@ -171,7 +182,7 @@ class Result:
         found: tuple[Iteration, ...] = self._past.iterations(at)
         return found
 
-    def raise_for_status(self) -> Result:
+    def raise_for_status(self) -> Result[R_co]:
         """Raises RunFailed if the run has failed; otherwise returns itself."""
         if self.status == "failed":
             error: dict[str, Any] = self.error or {}
@@ -224,7 +235,7 @@ def usage_from(given: Mapping[str, Any] | None) -> Usage:
     return Usage(**usage_document(given))  # type: ignore[arg-type]
 
 
-def result_from(document: dict[str, Any]) -> Result:
+def result_from(document: dict[str, Any]) -> Result[Any]:
     """The typed form of a result document."""
     names = ("run", "status", "output", "outputs", "error")
     return Result(
@@ -253,6 +264,9 @@ class Workflow:
     warnings: tuple[Diagnostic, ...] = ()
     # The functions that its steps call, where it was written in Python.
     tasks: Tasks | None = field(default=None, repr=False, hash=False, compare=False)
+    # Of a coroutine function: whether its budget pauses a run, and the type of what it returns.
+    pauses: bool = False
+    returns: Any = field(default=Any, repr=False, hash=False, compare=False)
 
 
 class Definition(Protocol):

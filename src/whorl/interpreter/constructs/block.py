@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def _kind(node: str) -> str:
+def kind_of(node: str) -> str:
     return "signal" if node in ("Stop", "Break", "Continue") else node.lower()
 
 
@@ -44,7 +44,25 @@ def results(machine: State, key: str) -> Values:
     """Returns the results of a block by node name, also of open blocks inside; null if missing."""
     frame, plan = machine.block(key)
     values = machine.values_at(frame["scope"])
+    if machine.plan.has_program and (given := results_of_code(machine, frame)) is not None:
+        return given
     return {name: values.get(name) for name in plan.exports}
+
+
+def results_of_code(machine: State, frame: BlockFrame) -> Values | None:
+    """Returns what the code of an iteration, item or part gave: the values of steps, and its own.
+
+    Returns None for a block of ordinary nodes.
+    """
+    keys = frame["children"]
+    if len(keys) != 1 or machine.frames[key := next(iter(keys.values()))]["kind"] != "program":
+        return None
+    name = next(iter(keys))
+    given: Any = machine.values_at(frame["scope"]).get(name)
+    found = dict(machine.program_frames[key].get("values", {}))
+    if isinstance(given, dict) and "value" in given:
+        found[name if "value" in found else "value"] = given["value"]
+    return found
 
 
 class BlockBehaviour(Behaviour):
@@ -117,7 +135,7 @@ class BlockBehaviour(Behaviour):
         reset_followers(machine, key, name)
         if frame["ends"].pop(name, None) is not None:
             frame["left"] += 1
-            _arm(machine, plan.nodes[name], child)
+            arm(machine, plan.nodes[name], child)
         _look_anew(frame)
 
 
@@ -207,7 +225,7 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
     elif child is not None:
         del frame["idle"][name]
         _count_running(frame, 1)
-        _arm(machine, plan.nodes[name], child)
+        arm(machine, plan.nodes[name], child)
         machine.revive(child)
     else:
         _start(machine, key, plan, plan.nodes[name])
@@ -260,7 +278,7 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     is_unnamed = isinstance(node, Call) and node.unnamed and attempt == 1
     base = frame["address"] if is_unnamed else join(frame["address"], node.name)
     child = machine.new_frame(
-        _kind(type(node).__name__),
+        kind_of(type(node).__name__),
         parent=key,
         scope=frame["scope"],
         node=plan.key + node.name,
@@ -273,11 +291,11 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     _count_running(frame, 1)
     if machine.plan.recorders:
         machine.frames[child] |= {"at": machine.now, "echo": echo_of(machine, frame, node)}
-    _arm(machine, node, child)
+    arm(machine, node, child)
     machine.enter(child)
 
 
-def _arm(machine: State, node: Node, child: str) -> None:
+def arm(machine: State, node: Node, child: str) -> None:
     """Sets the time limit of a node; that of a task covers all its attempts together."""
     time_s = node.total_timeout_s if isinstance(node, Task) else node.timeout_s
     if time_s is not None:

@@ -67,7 +67,7 @@ def fold(
     still busy.
     """
     plan = plan or Plan(from_json(journal.workflow(run)))
-    return _end_of(folding(journal, run, plan, to_drive=to_drive))
+    return end_of(folding(journal, run, plan, to_drive=to_drive))
 
 
 def folding(
@@ -95,7 +95,8 @@ def check_key(journal: Journal, run: RunId) -> None:
             return
 
 
-def _end_of(steps: Generator[None, None, T]) -> T:
+def end_of(steps: Generator[None, None, T]) -> T:
+    """Does work of many steps at once."""
     while True:
         try:
             next(steps)
@@ -171,7 +172,7 @@ def take(folded: Folded, entry: Entry) -> bool:
 
 def catch_up(folded: Folded) -> None:
     """Advances the machine until it has made all notes that are in the journal, and no further."""
-    _end_of(_catching_up(folded))
+    end_of(_catching_up(folded))
 
 
 def _catching_up(folded: Folded) -> Generator[None, None, None]:
@@ -183,7 +184,7 @@ def _catching_up(folded: Folded) -> Generator[None, None, None]:
 
 def come_to_rest(folded: Folded) -> None:
     """Advances the machine past the notes in the journal, as far as that is quick."""
-    _end_of(_coming_to_rest(folded))
+    end_of(_coming_to_rest(folded))
 
 
 def _coming_to_rest(folded: Folded) -> Generator[None, None, None]:
@@ -259,7 +260,7 @@ class Replay:
         if entry.event.kind == "run.forked":
             self.finish()
             self._part += 1
-            self.folded.machine.plan = self._plans[self._part]
+            self.folded.machine.use(self._plans[self._part])
             self._set_stops()
         return take(self.folded, entry)
 

@@ -38,7 +38,7 @@ _PLACE: Final = struct.Struct("<qqd").pack
 
 _FED: Final = """run.started task.started task.finished task.failed task.in_doubt timer.fired
     gate.decided run.paused run.resumed run.cancelled run.continued run.accepted run.forked
-    task.held task.sent run.exhausted"""
+    task.held task.sent run.exhausted program.stepped"""
 _NOTES: Final = """loop.started iteration.started iteration.finished loop.finished
     node.finished node.skipped task.retrying gate.waiting budget.reached run.waiting
     run.finished warning loop.continued run.answered"""

@@ -6,6 +6,7 @@ They are never shown.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -15,7 +16,17 @@ from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import open_to_money
 from whorl.interpreter.state import ENDED
-from whorl.ir import Loop, Workflow, from_json
+from whorl.ir import (
+    After,
+    Block,
+    ForEach,
+    Group,
+    Loop,
+    Program,
+    Workflow,
+    from_json,
+    node_from_json,
+)
 from whorl.ir.walk import index_nodes, is_hidden
 from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
@@ -27,9 +38,10 @@ from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.services.files.forecasting import asks_models
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from whorl.interpreter.machine import Machine
+    from whorl.ir import Node
     from whorl.language import Json
     from whorl.runtimes.journal.journal import IterationRow, Journal, LoopRow, RunRow
     from whorl.runtimes.sqlite import SqliteStore
@@ -281,6 +293,35 @@ def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -
 
 def workflow_of(store: SqliteStore, run: RunId) -> Workflow:
     return from_json(store.workflow(run))
+
+
+def shown_workflow(store: SqliteStore, run: RunId) -> Workflow:
+    """Returns the workflow of a run for people: of a program, what it has requested so far."""
+    workflow = workflow_of(store, run)
+    return as_requested(workflow, fold(store, run).machine) if is_program(workflow) else workflow
+
+
+def is_program(workflow: Workflow) -> bool:
+    """Returns whether code says what a workflow does."""
+    return any(isinstance(node, Program) for node in workflow.body.nodes)
+
+
+def as_requested(workflow: Workflow, machine: Machine) -> Workflow:
+    """Returns a program as a workflow of the nodes that its code has requested, in that order."""
+    return replace(workflow, body=_requested(machine.state["program"]["grown"], ":"))
+
+
+def _requested(grown: Mapping[str, Mapping[str, Sequence[Any]]], key: str) -> Block:
+    nodes: list[Node] = []
+    for name, ways in grown.get(key, {}).items():
+        if "~" in name:
+            continue  # another one of the same name
+        node: Any = node_from_json({**ways[-1], "name": name})
+        if isinstance(node, Loop | Group | ForEach):
+            node = replace(node, body=_requested(grown, f"{key}{name}/"))
+        after = (After(nodes[-1].name),) if nodes else ()
+        nodes.append(replace(node, after=after))
+    return Block(tuple(nodes))
 
 
 def loop_node(workflow: Workflow, path: str) -> Loop | None:

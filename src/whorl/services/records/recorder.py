@@ -161,6 +161,8 @@ class Recorder(Observer):
             return
         if "node" not in frame or not self.focus.wants(frame["address"]):
             return
+        if frame["kind"] == "program":
+            return  # what it requests has records
         node, parent = machine.node(frame), machine.frames[str(frame["parent"])]
         if isinstance(node, ir.Call) and frame["address"] == parent["address"]:
             return  # it lends its address to what is in it

@@ -7,19 +7,19 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.errors import UsageError
 from whorl.interfaces.advice import with_help
 from whorl.interfaces.python import loading, values
 from whorl.interfaces.python.values import LoopResult, Record, Result, Workflow
 from whorl.lazily import dataclass
-from whorl.providers.functions import Tasks
 from whorl.wings.testing.mocks import Mocks
-from whorl.wings.testing.running import Setup, run_test
+from whorl.wings.testing.running import PureTasks, Setup, run_test
 
 if TYPE_CHECKING:
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable
+    from whorl.providers.functions import Tasks
     from whorl.wings.testing import running
     from whorl.wings.testing.mocks import Key
     from whorl.wings.testing.running import StepCall
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome(Result):
+@dataclass(frozen=True)
+class Outcome(Result[Any]):
     """The result of a run with mocks, and what its steps did.
 
     A key is the name of a step, or the end of an address: `review`, `polish[2]/review`.
@@ -110,9 +110,10 @@ def run(
     have called a service, or a sequence is used up.
     """
     project = loading.project_of(config)
+    mentions = getattr(workflow, "mentions", frozenset)
     if not isinstance(workflow, Workflow):
         workflow = loading.workflow_from(project, workflow)
-    bound = Mocks(workflow.ir)
+    bound = Mocks(workflow.ir, mentioned=mentions())
     for name, value in (mocks or {}).items():
         bound.add(name, _plain(value, name), (name,))
     if bound.mistakes:
@@ -130,13 +131,14 @@ def run(
     tested = _without_loop(lambda: run_test(bound, setup))
     if tested.problems:
         raise Failed(tested)
-    return _outcome(tested)
+    return _outcome(tested, workflow.returns)
 
 
 def _called(tasks: Tasks | None, own: Tasks | None) -> Tasks:
     """Returns the functions that are really called: those of the test, and pure ones."""
-    called = Tasks()
+    called = PureTasks()
     called.include(tasks)
+    called.include_programs(own)
     for name in own.names() if own is not None else ():
         registered = own.get(name) if own is not None else None
         if registered is not None and registered.pure and called.get(name) is None:
@@ -144,10 +146,10 @@ def _called(tasks: Tasks | None, own: Tasks | None) -> Tasks:
     return called
 
 
-def _outcome(tested: running.Outcome) -> Outcome:
+def _outcome(tested: running.Outcome, returns: object = Any) -> Outcome:
     result = values.result_from(with_help(tested.result, is_kept=False))
     known = {each.name: getattr(result, each.name) for each in fields(Result)}
-    return Outcome(**known, _tested=tested)
+    return Outcome(**known | {"_returns": returns}, _tested=tested)
 
 
 class Failed(AssertionError):

@@ -171,6 +171,9 @@ def _own(node: Node) -> Iterator[str]:
 
 Function: TypeAlias = "Callable[[dict[str, Json]], object]"
 
+_WORDS_OF_ANSWERS = frozenset(
+    {"outputs", "status", "error", "delay", "usage", "times", "sequence", "then"}
+)
 # The kind of the task that replaces a mocked step of another type.
 KIND = "mock"
 _NEVER = ir.Expression("jinja", "false")
@@ -230,6 +233,8 @@ class Mocks:
     mocks: list[Mock] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     given: dict[str, Json] = field(default_factory=dict)
+    # Names in the source of a program, which a run may not have come to.
+    mentioned: frozenset[str] = frozenset()
     _by_names: dict[tuple[str, ...], Step] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -239,6 +244,9 @@ class Mocks:
     def add(self, text: str, value: object, path: Path = ()) -> None:
         """Reads a mock. The mock of a trigger gives the inputs of the run."""
         words = mock_words(self.workflow.dialect)
+        if self.is_program and isinstance(value, dict) and not _WORDS_OF_ANSWERS & value.keys():
+            # The fields of what the step gives.
+            value = {"outputs": value}
         faults = check(value, "mock", path)
         if not faults and text and text == words.trigger(self.workflow):
             self._take_trigger(words, value, path)
@@ -259,7 +267,7 @@ class Mocks:
     def key(self, text: str, path: Path) -> Key | None:
         """Returns the parsed key, or None if it means no step."""
         key = key_of(text, self.steps)
-        if meant_by(key, self.steps):
+        if self.is_program or meant_by(key, self.steps):
             return key
         message = f"{text!r} is not a step of workflow {self.workflow.name!r}"
         names = dict.fromkeys(step.names[-1][0] for step in self.steps)
@@ -280,6 +288,10 @@ class Mocks:
         elif isinstance(value, list):
             listed, repeats = [((*path, at), item) for at, item in enumerate(value)], False
         steps = meant_by(key, self.steps)
+        if self.is_program:
+            # What its code requests is known only when it has run.
+            names = tuple((part.name, part.number is not None) for part in key.parts)
+            steps = [Step(names, None, self.workflow)]
         answers: list[Answer] = []
         for place, item in listed:
             fields = dict(item) if isinstance(item, dict) else {"outputs": item}
@@ -328,9 +340,28 @@ class Mocks:
             self.mistakes.append(Mistake(path, "W007", message, "write 90s, 5m or PT5S"))
             return 0.0
 
-    def find(self, address: str) -> Mock | None:
-        """Returns the most specific mock for an address."""
+    @property
+    def is_program(self) -> bool:
+        return any(isinstance(node, ir.Program) for node in self.workflow.body.nodes)
+
+    def unmeant(self, requested: list[str]) -> Mistake | None:
+        """Returns the mistake of a mock that fits nothing which the code of a run requested."""
+        for mock in self.mocks:
+            name = mock.key.parts[-1].name
+            if mock.used or name in self.mentioned or any(map(mock.key.fits, requested)):
+                continue
+            names = [*dict.fromkeys(parts_of(address)[-1].name for address in requested)]
+            message = f"{mock.key.text!r} is not a step that workflow {self.workflow.name!r} "
+            message += f"requested; its steps were {', '.join(names[:_LISTED_MAX]) or 'none'}"
+            near = did_you_mean(name, names)
+            return Mistake(mock.path, "W005", message, near, is_key=True)
+        return None
+
+    def find(self, address: str, function: Json = None) -> Mock | None:
+        """Returns the most specific mock for an address, or for the function that it calls."""
         fitting = [mock for mock in self.mocks if mock.key.fits(address)]
+        if not fitting and self.is_program and isinstance(function, str):
+            fitting = [mock for mock in self.mocks if mock.key.text == function]
         return max(fitting, key=lambda mock: mock.key.rank, default=None)
 
     def at(self, address: str) -> Step | None:
@@ -339,6 +370,8 @@ class Mocks:
 
     def mocked(self, *, keeps_retries: bool) -> ir.Workflow:
         """Returns the workflow with its mocked steps replaced."""
+        if self.is_program:
+            return self.workflow
         meant = {id(step.node): mock for mock in self.mocks for step in mock.steps if step.node}
         # Mocks of steps inside a replaced step have no effect.
         for mock in self.mocks:

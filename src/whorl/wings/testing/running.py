@@ -10,18 +10,20 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.dialects.mocking import mock_words
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import CodeChanged, ProviderError, UsageError
 from whorl.interfaces.advice import with_help
-from whorl.interpreter.events import split_iteration
+from whorl.interpreter.events import join, split_iteration
 from whorl.lazily import dataclass
 from whorl.providers.asking import judged_value
-from whorl.providers.functions import Tasks
+from whorl.providers.functions import Function, Tasks
 from whorl.providers.json_values import NotJson, as_json, as_text
 from whorl.providers.registry import KINDS, Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
-from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.host import Host
+from whorl.runtimes.journal.folding import end_of, fold
 from whorl.runtimes.journal.journal import IterationRow
+from whorl.runtimes.program_log import reading
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.services.files.preflight import check_given
 from whorl.services.inspecting.results import status_words
@@ -113,11 +115,36 @@ def run_test(mocks: Mocks, setup: Setup) -> Outcome:
     chosen = {name: option for name, option in options.items() if option is not None}
     changed = mocks.mocked(keeps_retries=setup.retries)
     with closing(UnmockedCalls(setup)) as others:
-        kind = _Performing(mocks, others)
-        runtime = SimulatedRuntime(OneKind(kind))
+        kind = _Performing(mocks, others, retries=setup.retries or not mocks.is_program)
+        runtime = SimulatedRuntime(OneKind(kind, setup.tasks if mocks.is_program else None))
         run = runtime.start(changed, given, run="test", **chosen)
         result = simulate(runtime, run, kind.decision)
+        if mocks.is_program:
+            _check_program(mocks, runtime, run, setup)
     return Outcome(workflow, mocks, result, kind.calls, kind.problems, runtime.journal, run)
+
+
+def _check_program(mocks: Mocks, runtime: SimulatedRuntime, run: RunId, setup: Setup) -> None:
+    """Raises UsageError for a mock that means nothing, AssertionError if the code is not the same.
+
+    The code is run again with the same answers, and must request the same.
+    """
+    steps = runtime.journal.read(run, kinds=frozenset({"program.stepped"}))
+    requests: list[Any] = [r for step in steps for r in step.event.body["requests"]]  # type: ignore[union-attr]
+    requested = [join(r["at"], r["name"]) for r in requests if "node" in r]
+    if (mistake := mocks.unmeant(requested)) is not None:
+        raise UsageError(f"mocks: {mistake.message}", help=mistake.help, code=mistake.code)
+    machine = fold(runtime.journal, run, to_drive=True).machine
+    host = Host(machine, lambda: machine.now, functions=setup.tasks)
+    try:
+        log = end_of(reading(runtime.journal, run, machine, runtime.journal.seals))
+        end_of(host.begin_again(log))
+    except CodeChanged as fault:
+        words = "the workflow did something else when it ran again with the same answers: it "
+        words += f"requested {fault.was}, and then {fault.now}; what differs from time to time "
+        raise AssertionError(f"{words}belongs into a step, `whorl.value` or `whorl.now`") from None
+    finally:
+        host.close()
 
 
 class MockedProviders(Providers):
@@ -157,14 +184,14 @@ class _Performing:
 
     effect: Effect = "outside"
 
-    def __init__(self, mocks: Mocks, others: UnmockedCalls) -> None:
-        self._mocks, self._others = mocks, others
+    def __init__(self, mocks: Mocks, others: UnmockedCalls, *, retries: bool = True) -> None:
+        self._mocks, self._others, self._retries = mocks, others, retries
         self.calls: list[StepCall] = []
         self.problems: list[str] = []
 
     def estimate(self, request: Request) -> Estimate:
         """Returns the usage of the next answer, so that a budget can refuse the call."""
-        mock = self._mocks.find(request.address)
+        mock = self._mocks.find(request.address, request.inputs.get("task"))
         answer = None if mock is None else mock.upcoming()
         if answer is None:
             return Estimate()
@@ -173,7 +200,7 @@ class _Performing:
         return Estimate(used.calls, tokens, used.cost_usd, input_tokens=used.input_tokens)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        mock = self._mocks.find(request.address)
+        mock = self._mocks.find(request.address, request.inputs.get("task"))
         inputs: Json = deepcopy(request.inputs)
         step = self._mocks.at(request.address)
         if step is not None and step.node is not None:
@@ -201,7 +228,10 @@ class _Performing:
             if answer.http_status is not None:
                 detail["status"] = answer.http_status
             raise ProviderError(
-                answer.message, code=answer.code, retryable=answer.retryable, detail=detail
+                answer.message,
+                code=answer.code,
+                retryable=answer.retryable and self._retries,
+                detail=detail,
             )
         if request.kind == "judge" and not isinstance(outputs, dict):
             words = ("YES" if outputs else "NO") if isinstance(outputs, bool) else str(outputs)
@@ -260,6 +290,14 @@ class Setup:
     retries: bool = False
     max_iterations: int | None = None
     budget: float | None = None
+
+
+class PureTasks(Tasks):
+    """The functions that a test really calls: those that it gives, and pure ones of a program."""
+
+    def keep(self, name: str, function: Function, *, pure: bool = False) -> None:
+        if pure:
+            super().keep(name, function, pure=True)
 
 
 class Unanswered(Exception):

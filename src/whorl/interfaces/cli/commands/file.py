@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing, suppress
 from dataclasses import asdict, field, replace
 from functools import partial
 from pathlib import Path
@@ -40,12 +41,15 @@ from whorl.providers.registry import Providers
 from whorl.services.configuration.trust import CONFIG_NAME
 from whorl.services.files.forecasting import Forecast, forecast, named_in
 from whorl.services.files.preflight import missing_permissions, unknown_names
+from whorl.services.inspecting.results import is_program, shown_workflow
 from whorl.services.project import FILES_MAX, SUFFIXES, candidates, find_project, is_other
+from whorl.services.replay import as_rehearsed
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from whorl.ir import Workflow
     from whorl.services.project import Project
 
     Report = dict[str, Any]
@@ -189,6 +193,8 @@ class _Check:
     def _of_workflow(self, file: str, name: str) -> tuple[Report, str, dict[str, str]]:
         """The report of a workflow, the words for it, and the texts that it was read from."""
         reading = self.project.read(file, name)
+        is_dry = is_program(reading.workflow)
+        reading = replace(reading, workflow=as_rehearsed(reading.workflow))
         workflow, settings = reading.workflow, self.project.settings()
         notes, needs = _findings(self.project, reading)
         worst, providers = worst_case(workflow), Providers(settings)
@@ -208,6 +214,8 @@ class _Check:
         required = (effects.runs, effects.calls, files, *named_in(workflow, settings))
         facts["requires"] = dict(zip(_NEEDS, map(list, required), strict=True))
         words = f"ok, {', '.join(_fact_words(facts, reading, foreseen))}"
+        if is_dry:
+            words += "\n  from a dry run: invented answers, two iterations of each loop"
         if outside := effects_words(effects):
             words += f"\n  {outside}"
         diagnostics = [*reading.warnings, *notes]
@@ -367,10 +375,11 @@ def _print_document(text: str) -> None:
 @options.output_option(svg="svg", mmd="mermaid")
 @options.located
 def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
-    """Draw a workflow FILE. Nothing is run.
+    """Draw a workflow FILE, or what a RUN of a program has done. Nothing is run.
 
     \b
       whorl file graph polish.yaml
+      whorl file graph last
       whorl file graph polish.yaml --svg -o polish.svg
       whorl file graph polish.yaml --mermaid > polish.mmd
     """
@@ -378,7 +387,15 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
 
     form = next((name for name, is_chosen in forms.items() if is_chosen), "text")
     draw = {"svg": svg.svg, "mermaid": text.mermaid}.get(form, text.text_tree)
-    _print_document(draw(project.read(project.locate(file), workflow).workflow))
+    _print_document(draw(_drawn(project, file, workflow)))
+
+
+def _drawn(project: Project, file: str, name: str) -> Workflow:
+    """Returns the workflow of a file; of a run, what it has requested; of a program, a dry run."""
+    if not Path(project.locate(file)).exists() and ":" not in file:
+        with suppress(UsageError), closing(project.open_store()) as store:
+            return shown_workflow(store, store.resolve(file))
+    return as_rehearsed(project.read(project.locate(file), name).workflow)
 
 
 @click.command()

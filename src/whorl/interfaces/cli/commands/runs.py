@@ -45,10 +45,14 @@ _loop_option = click.option(
 @click.argument("run", metavar="[RUN]", default="")
 @click.option("--all", "is_all", is_flag=True,
               help="Every run of this project that was interrupted; a line for each.")  # fmt: skip
+@click.option("--new-code", is_flag=True,
+              help="Keep the answers of a program whose words have changed.")  # fmt: skip
 @options.more_options
 @show_options
 @partial(options.located, drives=True)
-def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) -> int:
+def resume(
+    project: Project, *, run: str, is_all: bool, new_code: bool, more: More, show: Show
+) -> int:
     """Resume a RUN that was interrupted or paused; retry what failed in a failed one.
 
     No call that has finished is sent again.
@@ -67,7 +71,8 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
         async with run_session(project, seen, creates=False) as session:
             if is_all:
                 return await _resume_all(session, show)
-            return await _resume(session, meant_run(session.store, run), more=more)
+            meant = meant_run(session.store, run)
+            return await _resume(session, meant, more=more, new_code=new_code)
 
     return asyncio.run(work())
 
@@ -118,8 +123,8 @@ async def _take_up(
     }
 
 
-async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
-    status = "" if more.amounts() else session.store.run(run).status
+async def _resume(session: RunSession, run: RunId, *, more: More, new_code: bool = False) -> int:
+    status = "" if more.amounts() or new_code else session.store.run(run).status
     if status in ("succeeded", "cancelled"):
         say(f"run {run} {results.status_words(status)} already")
         return session.finish(run)
@@ -139,7 +144,8 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
         case "interrupted":
             say(f"run {run}: resumed{after}")
             return await session.take_up(run)
-    return await session.steer(run, steering.resumed(more), f"resumed{after}")
+    request = steering.resumed(more, new_code=new_code)
+    return await session.steer(run, request, f"resumed{after}")
 
 
 @click.command(name="continue")

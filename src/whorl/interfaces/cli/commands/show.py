@@ -55,7 +55,7 @@ class _Status:
         self.progress = watchers.past_of(store, run)
         self.row, self.machine = known = results.row_and_machine(store, run)
         self.result: dict[str, Any] = with_help(results.full_result(store, run, known))
-        self.workflow = results.workflow_of(store, run)
+        self.workflow = results.shown_workflow(store, run)
 
     def document(self) -> dict[str, object]:
         row, result = self.row, self.result
@@ -356,7 +356,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
 def _why_lines(
     store: SqliteStore, run: RunId, loops: list[LoopRow], result: dict[str, Any]
 ) -> Iterator[str]:
-    workflow, machine = results.workflow_of(store, run), fold(store, run).machine
+    workflow, machine = results.shown_workflow(store, run), fold(store, run).machine
     if not loops:
         yield summary.run_line(store.run(run), result)
     if len(loops) > _LOOPS_MAX:

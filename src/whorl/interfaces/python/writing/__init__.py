@@ -1,1 +1,1 @@
-"""Workflows that are written in Python, as functions; they become the same as files."""
+"""Workflows that are written in Python: functions, and what they request in runs."""

@@ -231,7 +231,10 @@ class LoopBehaviour(Behaviour):
         """Sets the loop up and begins the first iteration."""
         frame = machine.loop_frames[key]
         set_up(machine, key, machine.loop(key))
-        facts: Values = {"path": frame["node"].partition(":")[2], "limits": dict(frame["limits"])}
+        facts: Values = {
+            "path": machine.plan.path_of(frame["node"]),
+            "limits": dict(frame["limits"]),
+        }
         machine.note("loop.started", frame["address"], facts)
         next_iteration(machine, key)
 

@@ -298,7 +298,7 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
     elif number is not None and number == frame.get("accepted_number"):
         score = frame.get("accepted_score")
     return facts | {
-        "path": frame["node"].partition(":")[2],
+        "path": machine.plan.path_of(frame["node"]),
         "iterations": frame["count"],
         "exit_reason": reason,
         "stopped_by": by or None,

@@ -19,7 +19,7 @@ from whorl.errors import InternalError, UsageError, plural
 from whorl.interpreter.constructs.run import check_inputs
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.plan import loop_plan
-from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Loop, content_hash, from_json
+from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Loop, content_hash
 from whorl.ir.expressions import Names, expressions_in, outer_values
 from whorl.ir.nodes import LoopLimits
 from whorl.ir.walk import walk
@@ -27,7 +27,7 @@ from whorl.language import LanguageError, MappingScope
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import MOCKED, RunFilter
 from whorl.services.files.preflight import find_loop
-from whorl.services.inspecting.results import result_of
+from whorl.services.inspecting.results import is_program, result_of, shown_workflow, workflow_of
 from whorl.services.replay import recording_from_run, replay
 from whorl.wings.experiments.statistics import finite
 from whorl.wings.experiments.trials import FAILED, unpriced_in
@@ -128,7 +128,7 @@ def what_ifs_of(
     """
     if not any(asked.values()):
         raise UsageError("say which rule: until, at most or return")
-    workflow = from_json(store.workflow(run))
+    workflow, has_code = shown_workflow(store, run), is_program(workflow_of(store, run))
     loop = find_loop(workflow, loop_name)
     rule = rule_of(workflow, loop, **asked)
     atoms = loop_facts.atoms_in([loop.until, rule.until])
@@ -143,7 +143,7 @@ def what_ifs_of(
         made.results = facts.results.get(made.answer.returned or 0)
         made.workflow, made.unpriced, made.without = workflow.name, unpriced, limits_left_out(loop)
         made.remembers = loop.memory is not None and loop.memory.across_runs
-        if made.answer.exact and "[" not in facts.address:
+        if made.answer.exact and "[" not in facts.address and not has_code:
             recording = recording_from_run(store, run, result_of(store, run))
             _take_outputs(made, played(workflow, loop, rule, recording), rule if check else None)
         answers.append(made)
@@ -172,7 +172,7 @@ def run_facts(
     store: SqliteStore, run: RunId, loop_name: str = ""
 ) -> tuple[Loop, loop_facts.Subject]:
     """Returns a loop of a run with its facts; iterations have no grade but their score."""
-    loop = find_loop(from_json(store.workflow(run)), loop_name)
+    loop = find_loop(shown_workflow(store, run), loop_name)
     found = loop_facts.facts_of(store, run, loop_facts.atoms_in([loop.until]), loop=loop.name)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")

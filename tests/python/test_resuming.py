@@ -1,0 +1,253 @@
+"""Programs that go on: after failures and changes of their code, forked, continued, elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import whorl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("place")
+
+CALLS: Counter[str] = Counter()
+# What goes wrong, and the words of the code: a changed program is the same with other ones.
+NOW: dict[str, Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    CALLS.clear()
+    NOW.clear()
+
+
+@whorl.step
+async def say(text: str) -> str:
+    CALLS[text] += 1
+    if NOW.get("fails") == text:
+        raise ValueError(f"no {text}")
+    return text.upper()
+
+
+@whorl.workflow
+async def flow(topic: str) -> dict[str, object]:
+    polish = whorl.loop(str, at_most=3, keep="best")
+    async for turn in polish:
+        draft = await say(f"{NOW.get('verb', 'write')} {turn.number}")
+        both = await asyncio.gather(say(f"a {turn.number}"), say(f"b {turn.number}"))
+        turn.value = f"{draft} {len(both)}"
+        turn.score(0.5 if turn.number == 2 else 0.1)
+    if NOW.get("shape"):
+        await say("more")
+    title = await say(f"title {polish.result}")
+    if NOW.get("bug"):
+        raise KeyError("a bug")
+    return {"title": title, "why": polish.exit_reason}
+
+
+@whorl.workflow
+async def side_by_side(topic: str) -> list[str]:
+    """Two loops at the same time, and what comes after each of them."""
+
+    async def one(name: str) -> str:
+        turns = whorl.loop(str, name, at_most=2)
+        async for turn in turns:
+            turn.value = await say(f"{name} {turn.number}")
+        return await say(f"end {name} {turns.iterations}")
+
+    return await asyncio.gather(one("left"), one("right"))
+
+
+@whorl.workflow
+async def items(topic: str) -> list[str]:
+    async def one(item: int) -> str:
+        first = await say(f"first {item}")
+        return await say(f"second {item} {first}")
+
+    return await whorl.each(one, [1, 2, 3], at_once=2)
+
+
+async def _started(session: whorl.Session, workflow: Any, status: str) -> whorl.Run[Any]:
+    run = await session.start(workflow, {"topic": "rain"})
+    assert (await run.result()).status == status
+    return run
+
+
+async def test_what_failed_is_tried_again_and_nothing_else() -> None:
+    NOW["fails"] = "b 2"
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, flow, "failed")
+        NOW.clear()
+        await run.resume()
+        result = await run.result()
+
+    assert (result.status, result.value["title"]) == ("succeeded", "TITLE WRITE 2 2")
+    assert {text for text, times in CALLS.items() if times > 1} <= {"b 2", "a 2"}
+    assert (CALLS["b 2"], CALLS["write 2"], CALLS["a 1"]) == (2, 1, 1)
+    assert [loop.path for loop in result.loops] == ["polish"]
+
+
+async def test_a_failed_item_is_tried_again_and_the_others_stay() -> None:
+    NOW["fails"] = "second 2 FIRST 2"
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, items, "failed")
+        NOW.clear()
+        await run.resume()
+        result = await run.result()
+
+    assert result.value == [f"SECOND {n} FIRST {n}" for n in (1, 2, 3)]
+    assert (CALLS["first 2"], CALLS["second 2 FIRST 2"], CALLS["first 1"]) == (1, 2, 1)
+
+
+async def test_a_bug_is_mended_and_no_call_is_made_again() -> None:
+    NOW["bug"] = True
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, flow, "failed")
+        before = CALLS.copy()
+        await run.resume()
+        assert (await run.result()).status == "failed"
+        NOW.clear()
+        await run.resume()
+        result = await run.result()
+
+    assert result.status == "succeeded"
+    assert before == CALLS
+
+
+async def test_a_loop_continues_and_an_earlier_iteration_is_accepted() -> None:
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, flow, "succeeded")
+        await run.continue_(2)
+        more = await run.result()
+        await run.accept(1)
+        accepted = await run.result()
+        await run.continue_(1)
+        last = await run.result()
+
+    assert (more.loops[0].iterations, CALLS["write 5"], CALLS["write 1"]) == (5, 1, 1)
+    assert CALLS["title WRITE 2 2"] == 3
+    assert (accepted.value, CALLS["title WRITE 1 2"]) == (
+        {"title": "TITLE WRITE 1 2", "why": "accepted"},
+        1,
+    )
+    assert (last.status, last.loops[0].iterations) == ("succeeded", 6)
+
+
+async def test_one_of_two_loops_continues_and_the_other_keeps_what_it_has() -> None:
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, side_by_side, "succeeded")
+        await run.continue_(1, at="left")
+        result = await run.result()
+
+    assert (result.error, result.value) == (None, ["END LEFT 3", "END RIGHT 2"])
+    assert {text: times for text, times in CALLS.items() if times > 1} == {}
+
+
+@pytest.mark.parametrize("change", ["same", "words", "shape"])
+async def test_a_fork_keeps_what_was_before_it(change: str) -> None:
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, flow, "succeeded")
+        CALLS.clear()
+        NOW.update({"words": {"verb": "compose"}, "shape": {"shape": True}}.get(change, {}))
+        fork = await run.fork("polish[3]")
+        result = await fork.result()
+        again = await (await fork.fork("polish[2]")).result()
+
+    assert (result.status, again.status) == ("succeeded", "succeeded")
+    verb = "compose" if change == "words" else "write"
+    assert (CALLS[f"{verb} 3"], CALLS[f"{verb} 2"], CALLS[f"{verb} 1"]) == (2, 1, 0)
+    assert CALLS["more"] == 2 * (change == "shape")
+
+
+async def test_changed_code_is_refused_and_may_be_accepted() -> None:
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, flow, "succeeded")
+        NOW["verb"] = "compose"
+        await run.continue_(1)
+        with pytest.raises(whorl.CodeChanged) as refused:
+            await run.result()
+        assert run.status == "paused"
+        await run.resume(new_code=True)
+        result = await run.result()
+
+    assert refused.value.address == "polish[1]/draft"
+    assert ("write 1" in refused.value.was, "compose 1" in refused.value.now) == (True, True)
+    assert "--new-code" in refused.value.help
+    assert (result.status, CALLS["compose 4"], CALLS["compose 1"]) == ("succeeded", 1, 0)
+    assert "W917" in [warning["code"] for warning in result.warnings]
+
+
+async def test_another_shape_after_what_was_done_goes_on() -> None:
+    NOW["fails"] = "title WRITE 2 2"
+    async with whorl.Session(config={}) as session:
+        run = await _started(session, flow, "failed")
+        NOW.clear()
+        NOW["shape"] = True
+        await run.resume()
+        result = await run.result()
+
+    assert (result.status, CALLS["more"], CALLS["write 1"]) == ("succeeded", 1, 1)
+
+
+PROGRAM = """
+import asyncio, os, sys
+import whorl
+
+
+@whorl.step
+def note(text: str) -> str:
+    with open("calls.txt", "a") as file:
+        file.write(text + "\\n")
+    if os.environ.get("DIE") == text:
+        os.kill(os.getpid(), 9)
+    return text
+
+
+@whorl.workflow
+async def noted(most: int) -> int:
+    turns = whorl.loop(int, at_most=most)
+    async for turn in turns:
+        await note(f"one {turn.number}")
+        await note(f"two {turn.number}")
+        turn.value = turn.number
+    return turns.result
+
+
+async def main() -> None:
+    async with whorl.Session(config={}) as session:
+        run = session.run("last") if sys.argv[1:] else await session.start(noted, {"most": 3})
+        if sys.argv[1:]:
+            await run.resume()
+        print((await run.result()).value)
+
+
+if __name__ == "__main__":
+    from killed import main
+
+    asyncio.run(main())
+"""
+
+
+def test_another_process_goes_on_with_a_killed_run(place: Path) -> None:
+    (place / "killed.py").write_text(PROGRAM)
+    words = [sys.executable, "killed.py"]
+    died = subprocess.run(
+        words, cwd=place, env=os.environ | {"DIE": "one 2"}, capture_output=True, check=False
+    )
+    script = "import time; time.sleep(0)"
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode() + script
+    done = subprocess.run([*words, "on"], cwd=place, capture_output=True, text=True, check=False)
+    calls = (place / "calls.txt").read_text().split("\n")
+
+    assert done.stdout.strip() == "3", done.stderr
+    assert calls.count("one 2") == 2, "the call in doubt is made again, once"
+    assert calls.count("one 1") == calls.count("two 1") == calls.count("two 3") == 1
