@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HostLoop(asyncio.AbstractEventLoop):
-    """Runs callbacks until there are none; timers are waits of the run."""
+    """Runs callbacks until all have run; timers are waits of the run."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -111,7 +111,7 @@ class HostLoop(asyncio.AbstractEventLoop):
         return None
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Does nothing: an exception that nobody saw is no part of the run."""
+        """Does nothing: an exception that was not seen does not concern the run."""
 
 
 def _refused(self: HostLoop, *args: Any, **named: Any) -> Any:

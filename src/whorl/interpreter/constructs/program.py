@@ -1,6 +1,6 @@
 """Programs: code outside of the engine requests nodes, and receives how they ended.
 
-Whoever drives the run runs the code. What it requests comes in as `program.stepped`, an event like
+The driver of the run runs the code. What it requests comes in as `program.stepped`, an event like
 all others: the machine never runs code, and a run stays a fold over its journal. The nodes are
 below the frame of the program, and have the addresses that they would have in its block. An
 iteration, an item and a part of a program are blocks with a program of their own.
