@@ -26,7 +26,14 @@ S = TypeVar("S")
 Keep = Literal["best", "last", "first"]
 # What Python does when `break` or `return` leaves a loop; an exception leaves it otherwise.
 _LEAVING = frozenset({"POP_TOP", "POP_ITER", "END_FOR", "SWAP"})
-_MISSING: Any = object()
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "..."
+
+
+_MISSING: Any = _Missing()
 _RANGE = (0.0, 1.0)
 
 
@@ -207,7 +214,7 @@ class _Turns(Generic[T]):
             place.host.end(place, end | more)
 
     def __del__(self) -> None:
-        """Ends the loop that `break`, `return` or an exception leaves: Python has no other hook."""
+        """Ends the loop that `break`, `return` or an exception leaves: Python calls nothing else."""
         if self._is_over or self._turn is None or not self._outer.host.is_active:
             return
         from whorl.runtimes.host import current
