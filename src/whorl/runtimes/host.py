@@ -1,6 +1,6 @@
 """Runs the code of a program beside its machine, in an event loop of its own without a clock.
 
-The code waits only for answers of the machine. It runs until all of it waits; what it
+The code waits only for the answers of the machine. It runs until all of it waits; what it
 requests until then is one event of the journal. When it begins again, it receives the same answers
 in the same order, and must request the same. Timers of asyncio are durable waits of the run.
 """

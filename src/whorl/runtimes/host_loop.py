@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HostLoop(asyncio.AbstractEventLoop):
-    """Runs all callbacks that are ready; timers are waits of the run."""
+    """Runs callbacks until all have run; timers are waits of the run."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -111,7 +111,7 @@ class HostLoop(asyncio.AbstractEventLoop):
         return None
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Does nothing: the run ignores an exception that no code awaits."""
+        """Does nothing: an exception that was not seen does not concern the run."""
 
 
 def _refused(self: HostLoop, *args: Any, **named: Any) -> Any:

@@ -26,7 +26,14 @@ S = TypeVar("S")
 Keep = Literal["best", "last", "first"]
 # What Python does when `break` or `return` leaves a loop; an exception leaves it otherwise.
 _LEAVING = frozenset({"POP_TOP", "POP_ITER", "END_FOR", "SWAP"})
-_MISSING: Any = object()
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "..."
+
+
+_MISSING: Any = _Missing()
 _RANGE = (0.0, 1.0)
 
 

@@ -93,7 +93,7 @@ def place_of(what: str) -> Place:
 
 
 def seconds_of(given: Duration | None, what: str) -> float | None:
-    """Returns seconds; raises UsageError if it is not a duration."""
+    """Returns seconds; raises UsageError for anything else."""
     if given is None:
         return None
     try:
