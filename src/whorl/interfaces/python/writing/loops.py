@@ -214,7 +214,7 @@ class _Turns(Generic[T]):
             place.host.end(place, end | more)
 
     def __del__(self) -> None:
-        """Ends the loop that `break`, `return` or an exception leaves: Python has no other hook."""
+        """Ends the loop that `break`, `return` or an exception leaves; only this call tells it."""
         if self._is_over or self._turn is None or not self._outer.host.is_active:
             return
         from whorl.runtimes.host import current
