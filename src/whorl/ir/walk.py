@@ -36,6 +36,11 @@ def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
             assert_never(node)
 
 
+def is_program(workflow: Workflow) -> bool:
+    """Returns whether code says what a workflow does."""
+    return any(isinstance(node, nodes.Program) for node in workflow.body.nodes)
+
+
 def node_path(holder: str, name: str) -> str:
     """Returns the path of a node in a block; that of the block is its holder's."""
     return f"{holder}/{name}" if holder else name

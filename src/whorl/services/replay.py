@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event, amount_in, split_iteration
 from whorl.ir import Loop, Task, Workflow
-from whorl.ir.walk import index_nodes, with_all_nodes
+from whorl.ir.walk import index_nodes, is_program, with_all_nodes
 from whorl.ir.worst_case import UNCOUNTED
 from whorl.lazily import dataclass
 from whorl.providers import task
@@ -25,7 +25,7 @@ from whorl.runtimes.driver import RESERVED
 from whorl.runtimes.journal import sealed_secrets
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.services.inspecting.results import as_requested, document, is_program
+from whorl.services.inspecting.results import as_requested, document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1091,7 +1091,7 @@ export interface paths {
         };
         /**
          * Show File Graph
-         * @description A workflow file as nodes and edges.
+         * @description A workflow file as nodes and edges; a program as a dry run requests them.
          */
         get: operations["show_file_graph_api_workflows_graph_get"];
         put?: never;
@@ -2177,7 +2177,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "loop" | "foreach" | "branch" | "group" | "call" | "task" | "compute" | "assign" | "wait" | "gate" | "stop" | "break" | "continue";
+            kind: "loop" | "foreach" | "branch" | "group" | "call" | "task" | "compute" | "assign" | "wait" | "gate" | "stop" | "break" | "continue" | "program";
             loop: components["schemas"]["GraphLoop"] | null;
             /** Model */
             model: string | null;

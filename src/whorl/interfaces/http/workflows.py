@@ -31,6 +31,7 @@ from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import SCRIPTED, TOY, refusal
 from whorl.services.inspecting.results import shown_workflow
 from whorl.services.project import Listed
+from whorl.services.replay import as_rehearsed
 
 if TYPE_CHECKING:
     from whorl.services.files import Editor
@@ -357,8 +358,8 @@ class Graph(Closed):
 
 @router.get("/workflows/graph")
 def show_file_graph(state: State, file: File, named: WorkflowName = "") -> Graph:
-    """A workflow file as nodes and edges."""
-    return graph_of(state.project.read(str(state.file(file)), named).workflow)
+    """A workflow file as nodes and edges; a program as a dry run requests them."""
+    return graph_of(as_rehearsed(state.project.read(str(state.file(file)), named).workflow))
 
 
 @router.get("/runs/{run}/graph")
