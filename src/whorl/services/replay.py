@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event, amount_in, split_iteration
 from whorl.ir import Loop, Task, Workflow
-from whorl.ir.walk import index_nodes, with_all_nodes
+from whorl.ir.walk import index_nodes, is_program, with_all_nodes
 from whorl.ir.worst_case import UNCOUNTED
 from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, is_deeper, table_of
@@ -43,7 +43,7 @@ from whorl.runtimes.journal.sealed_secrets import (
     shown,
 )
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.services.inspecting.results import as_requested, document, is_program
+from whorl.services.inspecting.results import as_requested, document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,18 +16,8 @@ from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import open_to_money
 from whorl.interpreter.state import ENDED
-from whorl.ir import (
-    After,
-    Block,
-    ForEach,
-    Group,
-    Loop,
-    Program,
-    Workflow,
-    from_json,
-    node_from_json,
-)
-from whorl.ir.walk import index_nodes, is_hidden
+from whorl.ir import After, Block, ForEach, Group, Loop, Workflow, from_json, node_from_json
+from whorl.ir.walk import index_nodes, is_hidden, is_program
 from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
@@ -299,11 +289,6 @@ def shown_workflow(store: SqliteStore, run: RunId) -> Workflow:
     """Returns the workflow of a run for people: of a program, what it has requested so far."""
     workflow = workflow_of(store, run)
     return as_requested(workflow, fold(store, run).machine) if is_program(workflow) else workflow
-
-
-def is_program(workflow: Workflow) -> bool:
-    """Returns whether code says what a workflow does."""
-    return any(isinstance(node, Program) for node in workflow.body.nodes)
 
 
 def as_requested(workflow: Workflow, machine: Machine) -> Workflow:

@@ -40,7 +40,7 @@ from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table
 from whorl.interfaces.status_words import calls_words, effects_words, forecast_words
 from whorl.ir import Loop
-from whorl.ir.walk import index_nodes, walk
+from whorl.ir.walk import index_nodes, is_program, walk
 from whorl.ir.worst_case import worst_case
 from whorl.lazily import dataclass
 from whorl.plugins import FileKind, load_reference, wings
@@ -48,9 +48,7 @@ from whorl.providers.registry import Providers
 from whorl.services.configuration.trust import CONFIG_NAME
 from whorl.services.files.forecasting import Forecast, forecast, named_in
 from whorl.services.files.preflight import missing_permissions, unknown_names
-from whorl.services.inspecting.results import is_program, shown_workflow
 from whorl.services.project import FILES_MAX, SUFFIXES, candidates, find_project, is_other
-from whorl.services.replay import as_rehearsed
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -208,7 +206,8 @@ class _Check:
         """The report of a workflow, the words for it, and the texts that it was read from."""
         reading = self.project.read(file, name)
         is_dry = is_program(reading.workflow)
-        reading = replace(reading, workflow=as_rehearsed(reading.workflow))
+        if is_dry:
+            reading = replace(reading, workflow=_rehearsed(reading.workflow))
         workflow, settings = reading.workflow, self.project.settings()
         notes, needs = _findings(self.project, reading)
         worst, providers = worst_case(workflow), Providers(settings)
@@ -408,9 +407,20 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
 def _drawn(project: Project, file: str, name: str) -> Workflow:
     """Returns the workflow of a file; of a run, what it has requested; of a program, a dry run."""
     if not Path(project.locate(file)).exists() and ":" not in file:
+        from whorl.services.inspecting.results import shown_workflow
+
         with suppress(UsageError), closing(project.open_store()) as store:
             return shown_workflow(store, store.resolve(file))
-    return as_rehearsed(project.read(project.locate(file), name).workflow)
+    return _rehearsed(project.read(project.locate(file), name).workflow)
+
+
+def _rehearsed(workflow: Workflow) -> Workflow:
+    """Returns a program as a dry run shows it; only that needs a runtime."""
+    if not is_program(workflow):
+        return workflow
+    from whorl.services.replay import as_rehearsed
+
+    return as_rehearsed(workflow)
 
 
 @click.command()

@@ -22,12 +22,12 @@ from whorl.interpreter.plan import loop_plan
 from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Loop, content_hash
 from whorl.ir.expressions import Names, expressions_in, outer_values
 from whorl.ir.nodes import LoopLimits
-from whorl.ir.walk import walk
+from whorl.ir.walk import is_program, walk
 from whorl.language import LanguageError, MappingScope
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import MOCKED, RunFilter
 from whorl.services.files.preflight import find_loop
-from whorl.services.inspecting.results import is_program, result_of, shown_workflow, workflow_of
+from whorl.services.inspecting.results import result_of, shown_workflow, workflow_of
 from whorl.services.replay import recording_from_run, replay
 from whorl.wings.experiments.statistics import finite
 from whorl.wings.experiments.trials import FAILED, unpriced_in
