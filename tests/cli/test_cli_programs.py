@@ -71,3 +71,55 @@ def test_a_run_waits_for_its_functions(folder: Path, whorl: Whorl) -> None:
 
     assert whorl("watch last --events").out == before
     assert "functions of 'twice_flow:twice'" in refused
+
+
+REVIEWED = """
+from dataclasses import dataclass
+
+import whorl
+
+
+@dataclass
+class Review:
+    score: float
+
+
+@whorl.step(pure=True)
+async def review(number: int) -> Review:
+    return Review((0.5, 0.7, 0.6)[number - 1])
+
+
+@whorl.workflow
+async def reviewed(topic: str) -> str:
+    polish = whorl.loop(str, at_most=3, keep="best")
+    async for turn in polish:
+        found = await review(turn.number)
+        turn.value = f"{topic} {turn.number}"
+        turn.score(found.score, at_least=0.9)
+    return polish.result
+"""
+
+
+def test_a_run_of_a_program_is_looked_at_without_it(project: Path, whorl: Whorl) -> None:
+    """Drawn before and after a run, explained, compared, asked what other rules would have done."""
+    (project / "reviewed_flow.py").write_text(REVIEWED)
+    (project / "whorl.toml").write_text('[workflows]\npython = ["reviewed_flow:reviewed"]\n')
+    before = list(sys.path)
+    try:
+        dry = whorl("validate reviewed_flow:reviewed").out
+        planned = whorl("file graph reviewed_flow:reviewed").out
+        whorl("run reviewed_flow:reviewed -i topic=rain")
+    finally:
+        sys.path[:] = before
+        sys.modules.pop("reviewed_flow", None)
+    (project / "reviewed_flow.py").unlink()
+
+    assert "from a dry run" in dry
+    assert "until score ≥ 0.90, at most 3 iterations" in planned
+    assert "found  use" in planned
+    assert whorl("file graph last").out == planned
+    assert "returned: iteration 2, the best one" in whorl("why last").out
+    assert "+rain 2" in whorl("diff last 1 2").out
+    assert "polish[2]/found" in whorl("show last/polish[2]").out
+    asked = whorl("experiment what-if last --until found.score>=0.6").out
+    assert "what if     2 iterations, returned 2, condition_met" in asked

@@ -134,6 +134,10 @@ def _part(dice: Random, depth: int) -> list[Any]:
     return [kind, *(_part(dice, depth - 1) for _ in range(parts[kind])), dice.randint(1, 3)]
 
 
+def _depth(made: list[Any]) -> int:
+    return 1 + max((_depth(each) for each in made if isinstance(each, list)), default=0)
+
+
 async def _done(made: list[Any]) -> object:
     kind, *inside, number = made
     match kind:
@@ -157,7 +161,8 @@ async def _done(made: list[Any]) -> object:
             return [values.result, values.iterations]
         case "cut":
             try:
-                async with asyncio.timeout(2000):
+                # No two of them end at the same moment, whose order a crash may change.
+                async with asyncio.timeout(7 ** (3 + _depth(made))):
                     await asyncio.gather(_done(inside[0]), whorl.ask("never", name="never"))
             except TimeoutError:
                 return "cut"
@@ -174,7 +179,7 @@ ANY: dict[str, Any] = {
     "ask2": {"json": "two", "delay": "2s"},
     "ask3": {"json": "three", "delay": "0s"},
     "bad": {"error": "P107", "message": "no"},
-    "never": {"json": "late", "delay": "9000s"},
+    "never": {"json": "late", "delay": "900000s"},
 }
 REPLIES: dict[str, Any] = {
     "*/one": {"json": "1", "delay": "2s"},
@@ -184,7 +189,7 @@ REPLIES: dict[str, Any] = {
     "*/slow": {"json": "late", "delay": "9s"},
     "*/bad*": {"error": "P107", "message": "no"},
     "*/a": {"json": "A", "delay": "1s"},
-    "*/never": {"json": "late", "delay": "900s"},
+    "*/never": {"json": "late", "delay": "900000s"},
     "first": {"json": "word"},
     "last": {"json": "word"},
     "final": {"json": "word"},

@@ -333,6 +333,10 @@ def _end(machine: State, key: str, end: dict[str, Any]) -> None:
     holder = str(around["parent"])
     is_turn = machine.frames[holder]["kind"] == "loop"
     if is_turn:
+        # Other rules, which what-if asks about, read the results of its steps by name.
+        given = frame.get("values", {}).items()
+        seen = {name: value for name, value in given if name != frame["name"]}
+        machine.values_at(around["scope"]).update(seen)
         _end_turn(machine, holder, end)
     if "error" in end:
         frame["fault"] = end["error"]

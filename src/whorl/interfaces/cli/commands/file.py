@@ -391,9 +391,9 @@ def graph(project: Project, *, file: str, workflow: str, **forms: bool) -> None:
 def _drawn(project: Project, file: str, name: str) -> Workflow:
     """Returns the workflow of a file; of a run, what it has requested; of a program, a dry run."""
     if not Path(project.locate(file)).exists() and ":" not in file:
-        with suppress(UsageError), closing(project.open_store()) as store:
-            from whorl.services.inspecting.results import shown_workflow
+        from whorl.services.inspecting.results import shown_workflow
 
+        with suppress(UsageError), closing(project.open_store()) as store:
             return shown_workflow(store, store.resolve(file))
     return _rehearsed(project.read(project.locate(file), name).workflow)
 
