@@ -108,6 +108,36 @@ async def test_a_failed_item_is_tried_again_and_the_others_stay() -> None:
     assert (CALLS["first 2"], CALLS["second 2 FIRST 2"], CALLS["first 1"]) == (1, 2, 1)
 
 
+@whorl.workflow
+async def part(item: int) -> str:
+    first = await say(f"first {item}")
+    async for turn in whorl.loop(str, "tries", at_most=2):
+        turn.value = await say(f"try {item} {turn.number}")
+    return await say(f"second {item} {first}")
+
+
+@whorl.workflow
+async def parts(way: str) -> list[str]:
+    """The same for three items, in each of the ways that there are."""
+    if way == "each":
+        return await whorl.each(part, [1, 2, 3], at_once=2)
+    return [await part(1), await part(2), await part(3)]
+
+
+@pytest.mark.parametrize("way", ["each", "in order"])
+async def test_parts_and_items_go_on_where_they_failed(way: str) -> None:
+    NOW["fails"] = "try 2 1"
+    async with whorl.Session(config={}) as session:
+        run = await session.start(parts, {"way": way})
+        assert (await run.result()).status == "failed"
+        NOW.clear()
+        await run.resume()
+        result = await run.result()
+
+    assert result.status == "succeeded", result.error
+    assert {text for text, times in CALLS.items() if times > 1} == {"try 2 1"}
+
+
 async def test_a_bug_is_mended_and_no_call_is_made_again() -> None:
     NOW["bug"] = True
     async with whorl.Session(config={}) as session:

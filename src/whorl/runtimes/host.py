@@ -471,8 +471,9 @@ class Host:
                 self.requests.append(request)
             elif "cancel" in request:
                 self._take_back(request)
-        for address, wait in self._waits.items():
+        for wait in self._waits.values():
             self._open(wait.place)
+        for address, wait in self._waits.items():
             known = before.get(address)
             is_other = known is not None and not _same(known, wait.request)
             if is_other or (address not in coming and not self._is_alive(wait)):
