@@ -120,11 +120,6 @@ def index_nodes(workflow: Workflow) -> dict[str, Node]:
     return {key + path: node for key, body in parts for path, node in walk(body)}
 
 
-def is_program(workflow: Workflow) -> bool:
-    """Checks whether code says what a workflow does."""
-    return any(isinstance(node, nodes.Program) for node in workflow.body.nodes)
-
-
 def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
     """Checks whether the result of a node is hidden from viewers, or may hold a hidden result."""
     if node.secure_outputs:
