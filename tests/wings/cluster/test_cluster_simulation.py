@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import whorl
 from campaign import seeds
 from cluster.simulated import TURNS_MAX, Simulated
 from simulation.programs import Programs
@@ -24,6 +25,7 @@ from whorl.runtimes.start_options import Start
 from whorl.wings.cluster.messages import EFFECTS, Beginning, event_to_json, new_beginning
 
 PROGRAMS = seeds(100, 2_000)
+SETTINGS = TemporalSettings(address="", queue="q")
 
 
 def _beginning(seed: int) -> tuple[Beginning, Plan]:
@@ -80,12 +82,22 @@ def test_all_kinds_that_always_have_effects_are_known_with_their_calls() -> None
     assert {name: k.calls for name, k in kinds.items() if k.effect != "none"} == EFFECTS
 
 
+def test_a_workflow_function_is_refused() -> None:
+    @whorl.workflow
+    async def greet() -> str:
+        return await whorl.ask("Say hello")
+
+    given: Any = {"redacted": lambda value: value, "url": "", "origin": "server"}
+
+    with pytest.raises(UsageError, match="no code of a workflow function"):
+        new_beginning(RunId("r"), greet.workflow.ir, Start(), SETTINGS, **given)
+
+
 def test_a_workflow_that_limits_how_many_of_its_runs_run_at_once_is_refused() -> None:
     workflow = Programs(Random(1), budgets=False, deliveries=False).workflow()
-    settings = TemporalSettings(address="", queue="q")
     given: Any = {"redacted": lambda value: value, "url": "", "origin": "server"}
 
     with pytest.raises(UsageError, match="how many runs of a workflow run at once") as caught:
-        new_beginning(RunId("r"), workflow, Start(at_once=1), settings, **given)
+        new_beginning(RunId("r"), workflow, Start(at_once=1), SETTINGS, **given)
 
     assert caught.value.code == "W920"

@@ -257,6 +257,8 @@ OF_FOLDERS = frozenset({"run", "agent", "file_glob", "file_read", "file_write"})
 
 def check_runnable(plan: Plan, settings: TemporalSettings) -> None:
     """Checks that the cluster can run a workflow. Raises UsageError W920 with the missing line."""
+    if plan.has_program:
+        raise _refused("workers run no code of a workflow function", "write it as a file")
     for key, task in plan.tasks.items():
         place = key.partition(":")[2] or key
         has_files = any(name in ("images", "files") for name, _ in task.inputs.entries)
