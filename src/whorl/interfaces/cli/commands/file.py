@@ -202,7 +202,7 @@ class _Check:
             "name": workflow.name,
             "dialect": workflow.dialect,
             "steps": len(index_nodes(workflow)),
-            "calls_max": worst.calls,
+            "calls_max": 0 if is_dry else worst.calls,
             "calls_without_retries": worst.typical,
             "bound_usd": foreseen.bound_usd,
             "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
@@ -213,6 +213,8 @@ class _Check:
         facts["requires"] = dict(zip(_NEEDS, map(list, required), strict=True))
         words = f"ok, {', '.join(_fact_words(facts, reading, foreseen))}"
         if is_dry:
+            # How many calls code makes is known only afterwards.
+            facts |= {"calls_max": None, "calls_without_retries": None}
             words += "\n  from a dry run: invented answers, two iterations of each loop"
         if outside := effects_words(effects):
             words += f"\n  {outside}"
