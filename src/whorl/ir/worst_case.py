@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import Block, Call, ForEach, Loop, Node, Task, Workflow
+from whorl.ir.nodes import Block, Call, ForEach, Loop, Node, Program, Task, Workflow
 from whorl.ir.values import Constant, Fields, Items, Judge, Value
 from whorl.ir.walk import blocks_of, node_path, slot_path
 from whorl.lazily import dataclass
@@ -155,6 +155,8 @@ class _Count:
                 return self.block(node.body, path, stack).times(_length(node.items))
             case Call():
                 return self._call(node.workflow, stack)
+            case Program():
+                return _Total(None, None, None, None, inf, inf)
         # Of a branch the costliest case counts, since one is taken; a group has one block.
         total = _Total()
         for slot, inner in blocks_of(node):

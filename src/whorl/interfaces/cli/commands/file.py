@@ -192,17 +192,19 @@ class _Check:
         """The report of a workflow, the words for it, and the texts that it was read from."""
         reading = self.project.read(file, name)
         is_dry = is_program(reading.workflow)
-        reading = replace(reading, workflow=_rehearsed(reading.workflow))
+        written, reading = reading.workflow, replace(reading, workflow=_rehearsed(reading.workflow))
         workflow, settings = reading.workflow, self.project.settings()
         notes, needs = _findings(self.project, reading)
-        worst, providers = worst_case(workflow), Providers(settings)
+        # How much code does is known only afterwards.
+        worst, providers = worst_case(written), Providers(settings)
         foreseen = forecast(workflow, providers, included=reading.included)
+        foreseen = replace(foreseen, calls=worst.calls, usual=worst.typical)
         effects = foreseen.effects
         facts = {
             "name": workflow.name,
             "dialect": workflow.dialect,
             "steps": len(index_nodes(workflow)),
-            "calls_max": 0 if is_dry else worst.calls,
+            "calls_max": worst.calls,
             "calls_without_retries": worst.typical,
             "bound_usd": foreseen.bound_usd,
             "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
@@ -213,8 +215,6 @@ class _Check:
         facts["requires"] = dict(zip(_NEEDS, map(list, required), strict=True))
         words = f"ok, {', '.join(_fact_words(facts, reading, foreseen))}"
         if is_dry:
-            # How many calls code makes is known only afterwards.
-            facts |= {"calls_max": None, "calls_without_retries": None}
             words += "\n  from a dry run: invented answers, two iterations of each loop"
         if outside := effects_words(effects):
             words += f"\n  {outside}"
