@@ -113,6 +113,10 @@ async def part(item: int) -> str:
     first = await say(f"first {item}")
     async for turn in whorl.loop(str, "tries", at_most=2):
         turn.value = await say(f"try {item} {turn.number}")
+        if NOW.get("bug") == f"turn {item} {turn.number}":
+            raise KeyError("a bug")
+    if NOW.get("bug") == f"part {item}":
+        raise KeyError("a bug")
     return await say(f"second {item} {first}")
 
 
@@ -136,6 +140,24 @@ async def test_parts_and_items_go_on_where_they_failed(way: str) -> None:
 
     assert result.status == "succeeded", result.error
     assert {text for text, times in CALLS.items() if times > 1} == {"try 2 1"}
+
+
+@pytest.mark.parametrize("bug", ["turn 2 1", "turn 3 2", "part 1"])
+@pytest.mark.parametrize("way", ["each", "in order"])
+async def test_a_bug_inside_of_an_iteration_or_item_is_mended(way: str, bug: str) -> None:
+    NOW["bug"] = bug
+    async with whorl.Session(config={}) as session:
+        run = await session.start(parts, {"way": way})
+        assert (await run.result()).status == "failed"
+        await run.resume()
+        assert (await run.result()).status == "failed"
+        NOW.clear()
+        await run.resume()
+        result = await run.result()
+
+    assert result.status == "succeeded", result.error
+    assert set(CALLS.values()) == {1}
+    assert {loop.iterations for loop in result.loops} == {2}
 
 
 async def test_a_bug_is_mended_and_no_call_is_made_again() -> None:

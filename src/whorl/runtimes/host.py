@@ -17,7 +17,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import CodeChanged, LimitReached, RequestFailed, UsageError
-from whorl.interpreter.constructs.program import WORD
+from whorl.interpreter.constructs.program import WORD, is_at
 from whorl.interpreter.events import Event, inner, join
 from whorl.interpreter.frames import error_at, failed, is_failure
 from whorl.lazily import dataclass
@@ -126,6 +126,8 @@ class Host:
         self._wanted: set[str] = set()
         # What was requested, while the code may request it in another order.
         self._before: dict[str, dict[str, Any]] = {}
+        # The iterations, items and parts that have ended meanwhile.
+        self._left_again: dict[str, Place] = {}
         self._ended: dict[str, dict[str, Any]] = {}
         self._listeners: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._places: dict[str, Place] = {}
@@ -212,6 +214,8 @@ class Host:
         """Ends an iteration, an item or a part; tasks that it has left running are cancelled."""
         place.is_over = True
         self._places.pop(place.address, None)
+        if self._before:
+            self._left_again[place.address] = place
         running = [task for task in place.tasks if not task.done()]
         for task in running:
             task.cancel()
@@ -320,7 +324,8 @@ class Host:
         if restart is not None:
             self._again = int(zone) if log.steps else None
             coming = {given.address for given in log.left if given.number not in lost}
-            self._reconcile(before, coming)
+            gone = {given.address for given in _given(log) if given.number in lost}
+            self._reconcile(before, coming, gone)
             for address in after.difference(self._wanted):
                 self._take_back(before[address])
         else:
@@ -463,12 +468,14 @@ class Host:
 
     # Beginning again without some answers: what differs from before is put right.
 
-    def _reconcile(self, before: dict[str, dict[str, Any]], coming: set[str]) -> None:
+    def _reconcile(
+        self, before: dict[str, dict[str, Any]], coming: set[str], lost: set[str]
+    ) -> None:
         made, self.requests = self.requests, []
         self._wanted = {join(r["at"], r["name"]) for r in made if "node" in r} | self._waits.keys()
         for request in made:
-            if "end" in request and inner(request["at"], WORD) in self._machine.pending:
-                self.requests.append(request)
+            if "end" in request:
+                self._end_again(request, lost)
             elif "cancel" in request:
                 self._take_back(request)
         for wait in self._waits.values():
@@ -478,6 +485,15 @@ class Host:
             is_other = known is not None and not _same(known, wait.request)
             if is_other or (address not in coming and not self._is_alive(wait)):
                 self.requests.append(wait.request)
+
+    def _end_again(self, request: dict[str, Any], lost: set[str]) -> None:
+        """Ends a place once more, if the run has left it with a failure that does not count."""
+        place, at = self._left_again.get(request["at"]), request["at"]
+        if place and place.outer and join(place.outer.address, place.name) in lost:
+            self._open(place)
+        is_open = any(r.get("open") == at for r in self.requests)
+        if is_open or inner(at, WORD) in self._machine.pending:
+            self.requests.append(request)
 
     def _take_back(self, request: dict[str, Any]) -> None:
         """Takes back what the code does not want any more, if it runs."""
@@ -526,13 +542,20 @@ def _zone(log: Log, restart: list[int] | None) -> float:
         lost = [each for each in _given(log) if each.number in restart]
         gone = {each.address for each in lost if "error" in each.body}
         for step in log.steps:
-            work = (r for r in step.requests if "node" in r and r["node"]["is"] == "Task")
-            if step.took and not gone.isdisjoint(join(r["at"], r["name"]) for r in work):
+            if step.took and any(_led_to(r, gone) for r in step.requests):
                 return min(step.took[0].number, *restart)
         return min(restart)
     taken = [given.number for step in log.steps for given in step.took]
     last = [step.took[0].number for step in log.steps[-1:] if step.took]
     return last[0] if last else (taken[-1] if taken else 0)
+
+
+def _led_to(request: dict[str, Any], gone: set[str]) -> bool:
+    """Checks whether a request is of a task whose answer is gone, or the failure of what is."""
+    if "end" in request:
+        return "error" in request["end"] and any(is_at(request["at"], each) for each in gone)
+    is_task = "node" in request and request["node"]["is"] == "Task"
+    return is_task and join(request["at"], request["name"]) in gone
 
 
 def _requested(log: Log) -> dict[str, dict[str, Any]]:

@@ -171,7 +171,7 @@ class ProgramBehaviour(Behaviour):
             for name, end in other["ends"].items():
                 # What the end of the code has brought about is no answer to it.
                 is_after = end["answer"] in untaken and name in other["children"]
-                is_cause = any(_is_at(path, join(other["address"], name)) for path in failed)
+                is_cause = any(is_at(path, join(other["address"], name)) for path in failed)
                 if end["status"] != "succeeded" and (is_after or is_cause):
                     _withdraw(machine, end["answer"])
 
@@ -212,7 +212,7 @@ def _code(machine: State) -> ProgramState:
     return machine.state["program"]
 
 
-def _is_at(path: str, address: str) -> bool:
+def is_at(path: str, address: str) -> bool:
     """Checks whether an error comes from a node, or from inside of it."""
     return path.startswith(address) and path[len(address) :][:1] in ("", "/", "[", "#")
 
