@@ -125,10 +125,16 @@ async def parts(way: str) -> list[str]:
     """The same for three items, in each of the ways that there are."""
     if way == "each":
         return await whorl.each(part, [1, 2, 3], at_once=2)
+    if way == "gather":
+        return await asyncio.gather(part(1), part(2), part(3))
+    if way == "group":
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(part(item)) for item in (1, 2, 3)]
+        return [task.result() for task in tasks]
     return [await part(1), await part(2), await part(3)]
 
 
-@pytest.mark.parametrize("way", ["each", "in order"])
+@pytest.mark.parametrize("way", ["each", "in order", "gather", "group"])
 async def test_parts_and_items_go_on_where_they_failed(way: str) -> None:
     NOW["fails"] = "try 2 1"
     async with whorl.Session(config={}) as session:
@@ -143,7 +149,7 @@ async def test_parts_and_items_go_on_where_they_failed(way: str) -> None:
 
 
 @pytest.mark.parametrize("bug", ["turn 2 1", "turn 3 2", "part 1"])
-@pytest.mark.parametrize("way", ["each", "in order"])
+@pytest.mark.parametrize("way", ["each", "in order", "gather", "group"])
 async def test_a_bug_inside_of_an_iteration_or_item_is_mended(way: str, bug: str) -> None:
     NOW["bug"] = bug
     async with whorl.Session(config={}) as session:

@@ -214,6 +214,8 @@ class Host:
         """Ends an iteration, an item or a part; tasks that it has left running are cancelled."""
         place.is_over = True
         self._places.pop(place.address, None)
+        if "error" in end:
+            self._keep_cut(place.address)
         if self._before:
             self._left_again[place.address] = place
         running = [task for task in place.tasks if not task.done()]
@@ -350,6 +352,12 @@ class Host:
         address = head if mark and number.isdigit() else base
         return perform.inputs | self._hidden.get(address, {})
 
+    def _keep_cut(self, at: str) -> None:
+        """Cancels nothing in a place that fails: what runs in it ends with it, and may go on."""
+        self.requests = [
+            r for r in self.requests if "cancel" not in r or not (at == "" or is_at(r["at"], at))
+        ]
+
     # Answers.
 
     def _take(self, given: Given, before: dict[str, dict[str, Any]] | None = None) -> bool:
@@ -408,6 +416,7 @@ class Host:
         if task.cancelled() or fault is not None:
             for error in self.left:
                 error |= error_of(fault, error["path"])
+            self._keep_cut("")
             self.requests.append({"at": "", "end": {"error": error_of(fault, "")}})
         else:
             self.requests.append({"at": "", "end": {"value": task.result()}})
@@ -537,17 +546,16 @@ def _zone(log: Log, restart: list[int] | None) -> float:
     """Returns the number of the answer from which on the code may request something else."""
     if restart is None:
         return float("inf")
-    if restart:
-        # What was requested and has no answer any more may be requested otherwise.
-        lost = [each for each in _given(log) if each.number in restart]
-        gone = {each.address for each in lost if "error" in each.body}
-        for step in log.steps:
-            if step.took and any(_led_to(r, gone) for r in step.requests):
-                return min(step.took[0].number, *restart)
-        return min(restart)
-    taken = [given.number for step in log.steps for given in step.took]
-    last = [step.took[0].number for step in log.steps[-1:] if step.took]
-    return last[0] if last else (taken[-1] if taken else 0)
+    # What the code did last, also when it began again with no other answer.
+    free = [given for step in log.steps if step.free for given in step.took]
+    last = [took[0].number for step in log.steps[-1:] if (took := step.took or free)]
+    # What was requested and has no answer any more may be requested otherwise.
+    lost = [each for each in _given(log) if each.number in restart]
+    gone = {each.address for each in lost if "error" in each.body}
+    for step in log.steps if gone else ():
+        if step.took and any(_led_to(r, gone) for r in step.requests):
+            return min(step.took[0].number, *restart, *last)
+    return min([*restart, *last], default=0)
 
 
 def _led_to(request: dict[str, Any], gone: set[str]) -> bool:

@@ -147,7 +147,10 @@ class ProgramBehaviour(Behaviour):
             place = machine.pending.get(inner(request["at"], WORD))
             if place is not None:
                 # If a limit has ended it meanwhile, it is no longer wanted.
-                _carry_out(machine, place["frame"], request)
+                if "error" in request.get("end", ()) and "cut" not in request:
+                    queue[:0] = _cut(machine, request)
+                else:
+                    _carry_out(machine, place["frame"], request)
             if queue:
                 machine.go_on_later(key)
 
@@ -349,6 +352,24 @@ def _end(machine: State, key: str, end: dict[str, Any]) -> None:
         if frame["address"] and not is_turn:
             value = {"value": value}
         machine.finish(key, frames.succeeded(value))
+
+
+def _cut(machine: State, request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the ends of the places that a failure cancels, innermost first, and its own end.
+
+    They fail, rather than being dropped, so that they go on where they were when it is resumed.
+    """
+    at = request["at"]
+    words = f"cancelled, since {at or 'the run'} failed"
+    everywhere = machine.program_frames.values()
+    inside = (frame["address"] for frame in everywhere if frame["kind"] == WORD)
+    running = [each for each in inside if each != at and inner(each, WORD) in machine.pending]
+    ends = [
+        {"at": each, "end": {"error": frames.error_at(each, "R107", words)}, "cut": True}
+        for each in reversed(running)
+        if not at or each.startswith(f"{at}/")
+    ]
+    return [*ends, {**request, "cut": True}]
 
 
 # Iterations: what they say is the rule of their loop.
