@@ -18,6 +18,7 @@ from test_programs import PROGRAMS, ROOT, TOOLS, post
 
 import whorl
 from documents.blocks import blocks_of
+from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +79,7 @@ class Served(BaseHTTPRequestHandler):
     failing: ClassVar[set[str]] = set()
     now = most = 0
     counting = threading.Lock()
+    together: ClassVar[threading.Event]
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -87,6 +89,10 @@ class Served(BaseHTTPRequestHandler):
             Served.most = max(Served.most, Served.now)
             fails = prompt in self.failing
             self.failing.discard(prompt)
+            if Served.now > 1:
+                self.together.set()
+        if prompt.startswith("Summarise"):  # the first one waits for company
+            self.together.wait(PATIENCE_S)
         self._answer(body, prompt, fails=fails)
         with self.counting:
             Served.now -= 1
@@ -125,7 +131,7 @@ class Served(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    Served.failing, Served.now, Served.most = set(), 0, 0
+    Served.failing, Served.now, Served.most, Served.together = set(), 0, 0, threading.Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Served)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
