@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whorl
+from campaign import SEED, amount
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("place")
 
 CALLS: Counter[str] = Counter()
+ENDED: Counter[str] = Counter()
 # What goes wrong, and the words of the code: a changed program is the same with other ones.
 NOW: dict[str, Any] = {}
 
@@ -27,6 +30,7 @@ NOW: dict[str, Any] = {}
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     CALLS.clear()
+    ENDED.clear()
     NOW.clear()
 
 
@@ -35,6 +39,7 @@ async def say(text: str) -> str:
     CALLS[text] += 1
     if NOW.get("fails") == text:
         raise ValueError(f"no {text}")
+    ENDED[text] += 1
     return text.upper()
 
 
@@ -164,6 +169,72 @@ async def test_a_bug_inside_of_an_iteration_or_item_is_mended(way: str, bug: str
     assert result.status == "succeeded", result.error
     assert set(CALLS.values()) == {1}
     assert {loop.iterations for loop in result.loops} == {2}
+
+
+def _made(dice: Random, depth: int, label: str) -> list[Any]:
+    """A random program: steps, and what may fail or be cancelled around them."""
+    kinds = ["say"] if not depth else ["say", "both", "group", "loop", "part", "each"]
+    kind = dice.choice(kinds)
+    count = 0 if kind == "say" else dice.randint(1, 3)
+    return [kind, label, [_made(dice, depth - 1, f"{label}{n}") for n in range(count)]]
+
+
+async def _done(made: list[Any], turns: str = "") -> object:
+    kind, label, inside = made
+    if kind == "say":
+        await say(f"{label} {turns}")
+        found = await say(f"after {label} {turns}")
+        if NOW.get("bug") == f"{label} {turns}":
+            raise KeyError("a bug")
+        return found
+    if kind == "both":
+        return await asyncio.gather(*(_done(each, turns) for each in inside))
+    if kind == "group":
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_done(each, turns)) for each in inside]
+        return [task.result() for task in tasks]
+    if kind == "loop":
+        async for turn in (values := whorl.loop(list, "loop", at_most=2)):
+            turn.value = [await _done(each, f"{turns}{turn.number}") for each in inside]
+        return values.result
+    if kind == "each":
+        return await whorl.each(lambda each: _done(each, turns), inside, at_once=2)
+    return [await random_part(each, turns) for each in inside]
+
+
+@whorl.workflow
+async def random_part(made: list[Any], turns: str) -> object:
+    return await _done(made, turns)
+
+
+@whorl.workflow
+async def anything(topic: str) -> object:
+    made = _made(Random(topic), 3, "x")
+    return await asyncio.gather(_done(made), _done(_made(Random(f"{topic}+"), 3, "y")))
+
+
+@pytest.mark.parametrize("number", range(amount(12, 300)))
+async def test_a_random_program_repeats_no_finished_call(number: int) -> None:
+    dice, topic = Random(f"{SEED} {number}"), f"{SEED} {number}"
+    async with whorl.Session(config={}) as session:
+        whole = await (await session.start(anything, {"topic": topic})).result()
+        texts = sorted(CALLS)
+        CALLS.clear()
+        NOW[dice.choice(["fails", "bug"])] = dice.choice(texts)
+        run = await session.start(anything, {"topic": topic})
+        for _ in range(3):
+            if (await run.result()).status == "succeeded":
+                break
+            NOW.clear()
+            NOW["fails"] = dice.choice(texts)
+            await run.resume()
+        if (await run.result()).status != "succeeded":
+            NOW.clear()
+            await run.resume()
+        result = await run.result()
+
+    assert (result.status, result.value) == ("succeeded", whole.value), result.error
+    assert {text for text in texts if ENDED[text] != 2} == set()
 
 
 async def test_a_bug_is_mended_and_no_call_is_made_again() -> None:

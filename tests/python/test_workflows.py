@@ -325,3 +325,17 @@ def test_a_declared_state_is_all_that_goes_from_turn_to_turn() -> None:
     result = ran(summing, most=4)
 
     assert (result.error, result.value) == (None, 10)
+
+
+@whorl.workflow
+async def pages(topic: str) -> list[object]:
+    texts = await asyncio.gather(*(whorl.ask(f"page {n}", name="text") for n in (1, 2, 3)))
+    good = await asyncio.gather(*(whorl.judge("Good?", text, name="judge") for text in texts))
+    return [texts, good]
+
+
+def test_a_mock_fits_all_requests_of_its_name_unless_one_has_its_own() -> None:
+    mocks: dict[str, Any] = {"text": ["a", "c"], "text~2": "b", "judge": {"verdict": "met"}}
+    outcome = testing.run(pages, {"topic": ""}, mocks=mocks)
+    assert outcome.value == [["a", "b", "c"], [True, True, True]]
+    assert len(outcome.calls("judge~3")) == 1

@@ -494,12 +494,19 @@ class Host:
             is_other = known is not None and not _same(known, wait.request)
             if is_other or (address not in coming and not self._is_alive(wait)):
                 self.requests.append(wait.request)
+            elif address in lost and not self._is_alive(wait):
+                # It may have failed before the code had heard of what began in it.
+                at = wait.place.address
+                if self._has_failed(at, wait.name):
+                    self.requests.append({"at": at, "name": wait.name, "open": address})
 
     def _end_again(self, request: dict[str, Any], lost: set[str]) -> None:
         """Ends a place once more, if the run has left it with a failure that does not count."""
         place, at = self._left_again.get(request["at"]), request["at"]
-        if place and place.outer and join(place.outer.address, place.name) in lost:
-            self._open(place)
+        if place is not None and (outer := place.outer) is not None:
+            is_lost = join(outer.address, place.name) in lost
+            if is_lost and self._has_failed(outer.address, place.name):
+                self._open(place)
         is_open = any(r.get("open") == at for r in self.requests)
         if is_open or inner(at, WORD) in self._machine.pending:
             self.requests.append(request)
@@ -519,11 +526,14 @@ class Host:
         request = {"at": outer.address, "name": place.name, "open": place.address}
         if request in self.requests:
             return
-        child = self._child(outer.address, place.name)
-        if child is None or not is_failure(failed({}, status=child[1] or "")):
+        if not self._has_failed(outer.address, place.name):
             now = f"something in {place.address!r}, which is over"
             raise CodeChanged(place.address, f"the end of {place.address!r}", now)
         self.requests.append(request)
+
+    def _has_failed(self, at: str, name: str) -> bool:
+        child = self._child(at, name)
+        return child is not None and is_failure(failed({}, status=child[1] or ""))
 
     def _is_alive(self, wait: Asked) -> bool:
         child = self._child(wait.place.address, wait.name)

@@ -42,6 +42,7 @@ _CALLS_MAX = 16
 _LISTED_MAX = 8
 _PART = re.compile(r"(.*?)(?:\[([0-9]+)\])?(?:#([0-9]+))?", re.DOTALL)
 _JUDGE = ":judge"
+_NUMBER = re.compile(r"~[0-9]+(?=[\[#/]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,11 @@ def key_of(text: str, steps: list[Step]) -> Key:
     if parts[-1].name == "judge" and "judge" not in names:
         parts = (*parts[:-1], Part(_JUDGE, attempt=parts[-1].attempt))
     return Key(text, parts)
+
+
+def _unnumbered(address: str) -> str:
+    """Returns the address without the numbers of requests of the same name: `text~2`."""
+    return _NUMBER.sub("", address)
 
 
 def meant_by(key: Key, steps: list[Step]) -> list[Step]:
@@ -266,7 +272,7 @@ class Mocks:
 
     def key(self, text: str, path: Path) -> Key | None:
         """Returns the parsed key, or None if it means no step."""
-        key = key_of(text, self.steps)
+        key = Key(text, parts_of(text)) if self.is_program else key_of(text, self.steps)
         if self.is_program or meant_by(key, self.steps):
             return key
         message = f"{text!r} is not a step of workflow {self.workflow.name!r}"
@@ -348,7 +354,8 @@ class Mocks:
         """Returns the mistake of a mock that fits nothing which the code of a run requested."""
         for mock in self.mocks:
             name = mock.key.parts[-1].name
-            if mock.used or name in self.mentioned or any(map(mock.key.fits, requested)):
+            fits = any(map(mock.key.fits, (*requested, *map(_unnumbered, requested))))
+            if mock.used or name in self.mentioned or fits:
                 continue
             names = [*dict.fromkeys(parts_of(address)[-1].name for address in requested)]
             message = f"{mock.key.text!r} is not a step that workflow {self.workflow.name!r} "
@@ -360,6 +367,8 @@ class Mocks:
     def find(self, address: str, function: Json = None) -> Mock | None:
         """Returns the most specific mock for an address, or for the function that it calls."""
         fitting = [mock for mock in self.mocks if mock.key.fits(address)]
+        if not fitting and self.is_program:
+            fitting = [mock for mock in self.mocks if mock.key.fits(_unnumbered(address))]
         if not fitting and self.is_program and isinstance(function, str):
             fitting = [mock for mock in self.mocks if mock.key.text == function]
         return max(fitting, key=lambda mock: mock.key.rank, default=None)
