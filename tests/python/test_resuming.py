@@ -271,6 +271,21 @@ async def test_a_loop_continues_and_an_earlier_iteration_is_accepted() -> None:
     assert (last.status, last.loops[0].iterations) == ("succeeded", 6)
 
 
+async def test_a_loop_in_an_item_continues_and_is_accepted() -> None:
+    async with whorl.Session(config={}) as session:
+        run = await session.start(parts, {"way": "each"})
+        at = (await run.result()).loops[1].path
+        await run.continue_(1, at=at)
+        assert (await run.result()).status == "succeeded"
+        await run.accept(1, at=at)
+        result = await run.result()
+
+    found = {loop.path: loop for loop in result.loops}[at]
+    assert (result.status, found.iterations, found.exit_reason) == ("succeeded", 3, "accepted")
+    again = {text for text, times in CALLS.items() if times > 1}
+    assert [text.partition(" ")[0] for text in again] == ["second"], "what is after the loop"
+
+
 async def test_one_of_two_loops_continues_and_the_other_keeps_what_it_has() -> None:
     async with whorl.Session(config={}) as session:
         run = await _started(session, side_by_side, "succeeded")

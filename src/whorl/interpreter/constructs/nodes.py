@@ -235,7 +235,8 @@ class ForEachBehaviour(Behaviour):
             frame["failures"][str(index)] = outcome["error"]
         else:
             frame["results"][index] = results(machine, child)
-            if frame["node"] not in machine.plan.keeping:
+            is_kept = machine.plan.has_program and _holds_loop(machine, child)
+            if not is_kept and frame["node"] not in machine.plan.keeping:
                 del frame["children"][str(index)]
                 machine.drop(child)
         _item_left(machine, key)
@@ -273,6 +274,13 @@ class ForEachBehaviour(Behaviour):
         else:
             frame["left"] += 1
         _arm(machine, key, index)
+
+
+def _holds_loop(machine: State, key: str) -> bool:
+    """Checks whether the code of an item has made a loop, which a person may continue."""
+    frame: Any = machine.frames[key]
+    below = [*frame.get("children", {}).values(), *filter(None, [frame.get("body")])]
+    return frame["kind"] == "loop" or any(_holds_loop(machine, each) for each in below)
 
 
 def _item_left(machine: State, key: str) -> None:
