@@ -101,6 +101,28 @@ async def test_what_failed_is_tried_again_and_nothing_else() -> None:
     assert [loop.path for loop in result.loops] == ["polish"]
 
 
+@whorl.workflow
+async def keeping(topic: str) -> str:
+    polish = whorl.loop(str, at_most=3, state={"seen": ""})
+    async for turn in polish:
+        first = await say(f"first {turn.number}")
+        turn.state = {"seen": turn.state["seen"] + first[-1]}
+        turn.value = await say(f"second {turn.number} of {turn.state['seen']}")
+    return polish.result
+
+
+async def test_a_loop_with_a_state_is_resumed_inside_of_an_iteration() -> None:
+    NOW["fails"] = "second 2 of 12"
+    async with whorl.Session() as session:
+        run = await _started(session, keeping, "failed")
+        NOW.clear()
+        await run.resume()
+        result = await run.result()
+
+    assert result.value == "SECOND 3 OF 123"
+    assert set(ENDED.values()) == {1}
+
+
 async def test_a_failed_item_is_tried_again_and_the_others_stay() -> None:
     NOW["fails"] = "second 2 FIRST 2"
     async with whorl.Session(config={}) as session:

@@ -353,7 +353,7 @@ class Host:
         return perform.inputs | self._hidden.get(address, {})
 
     def _keep_cut(self, at: str) -> None:
-        """Cancels nothing in a place that fails: what runs in it ends with it, and may go on."""
+        """Cancels nothing in a place that fails: what runs in it ends with it, and may continue."""
         self.requests = [
             r for r in self.requests if "cancel" not in r or not (at == "" or is_at(r["at"], at))
         ]

@@ -357,7 +357,7 @@ def _end(machine: State, key: str, end: dict[str, Any]) -> None:
 def _cut(machine: State, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the ends of the places that a failure cancels, innermost first, and its own end.
 
-    They fail, rather than being dropped, so that they go on where they were when it is resumed.
+    They fail, rather than being dropped, so that a resumed run continues where they were.
     """
     at = request["at"]
     words = f"cancelled, since {at or 'the run'} failed"
@@ -380,9 +380,11 @@ def _end_turn(machine: State, holder: str, end: dict[str, Any]) -> None:
     if "error" not in end:
         _set_rule(machine, holder, end)
     if "state" in frame:
-        frame["state"] = end.get("state", frame["state"])
-        frame["carry"] = {}
-        _trim(machine, f"{frame['address']}[")
+        if "error" not in end:
+            # What a failed iteration was given is needed when it is resumed.
+            frame["state"] = end.get("state", frame["state"])
+            frame["carry"] = {}
+            _trim(machine, f"{frame['address']}[")
     elif frame["count"] == TURNS_WARNED:
         words = f"loop {frame['name']!r} has made {TURNS_WARNED:,} iterations without a declared "
         words += "state, so that resuming the run takes longer and longer"
