@@ -103,7 +103,7 @@ def test_grades_that_are_missing_are_reported_with_what_to_do() -> None:
         ((), "say what to compare with", "experiment report guess --save baseline.json"),
         (
             ("--against", "old.json"),
-            "no variant of 'guess', and there is no file of that name",
+            "is not a variant of 'guess', and there is no file of that name",
             f"experiment report {FILE} --save old.json",
         ),
         (

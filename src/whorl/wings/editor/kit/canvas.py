@@ -6,6 +6,7 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.changes import AS_TEXT, Changes, FormField
@@ -57,6 +58,7 @@ def _ends(edge: Value) -> tuple[str, str]:
     return text_at(edge, "source"), text_at(edge, "target")
 
 
+@dataclass(eq=False, repr=False)
 class CanvasChanges(Changes):
     """A canvas of one or several levels; a level is a value with `nodes` and `edges`."""
 
