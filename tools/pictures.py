@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
 PICTURES = ROOT / "docs" / "pictures"
 EXAMPLES = ROOT / "examples" / "native"
 # The pictures of the page that the documents show, and the tests that take them.
@@ -38,6 +39,14 @@ COLOURS = {
     "magenta": "#b083f0", "cyan": "#39c5cf", "white": "#cdd9e5", "default": "#cdd9e5",
 }  # fmt: skip
 HOLD_S = 4.0
+# What the model of the first minutes answers, in turn.
+REPLIES = (
+    "Rain on the window,\nthe street hums a grey old song.\nI stay in and write.",
+    '{"approved": false, "feedback": "Let the street shine.", "score": 0.6}',
+    "Rain on the window,\nneon runs along the street.\nI stay in and write.",
+    '{"approved": true, "feedback": "Keep it.", "score": 0.9}',
+)
+PRICES = """printf '[prices."gpt-5-mini"]\\ninput = 0.25\\noutput = 2.0\\n' >> whorl.toml"""
 
 
 def record(argv: list[str], frames: list[tuple[float, list[list[Any]]]]) -> None:
@@ -145,8 +154,13 @@ def first_minutes() -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from tests.agents.model_server import model_server
+
     block = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[0]
-    typed = [line.partition(" #")[0].rstrip() for line in block.splitlines()[1:]]
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "start.md").read_text(), re.S)
+    # The install aside; then the minutes of the start page with a model and the browser.
+    lines = [*block.splitlines()[1:], *blocks[3].splitlines(), *blocks[4].splitlines()]
+    typed = [line.partition(" #")[0].rstrip() for line in lines]
     paper = Console(width=WIDTH, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
     shown: list[str] = []
     frames: list[tuple[float, list[list[Any]]]] = []
@@ -158,12 +172,20 @@ def first_minutes() -> None:
         frames.append((at, paper.render_lines(text, paper.options.update(width=WIDTH))))
         at += pause
 
-    with tempfile.TemporaryDirectory() as folder:
-        place = folder
+    with tempfile.TemporaryDirectory() as folder, model_server(*REPLIES) as server:
+        model = {"OPENAI_API_KEY": "sk-own", "OPENAI_BASE_URL": f"{server.url}/v1"}
+        place, own = folder, {"HOME": folder}
         for line in typed:
             shown.append(f"\x1b[2m$\x1b[0m {line}")
             draw(1.2)
-            shown += printed(["bash", "-c", f"{line}; pwd > {folder}/place"], place, folder)
+            real = line
+            if line.startswith("export "):
+                own = {"HOME": folder, **model}
+                # The server has no prices of its own.
+                printed(["bash", "-c", f"{PRICES} && whorl project trust -y"], place, own)
+            elif line == "whorl serve":
+                real = f"timeout -s INT 15 {line} || true"
+            shown += printed(["bash", "-c", f"{real}; pwd > {folder}/place"], place, own)
             place = (Path(folder) / "place").read_text().strip()
             shown.append("")
             draw(4.0)
@@ -172,14 +194,14 @@ def first_minutes() -> None:
     print(f"wrote {(PICTURES / 'start.svg').relative_to(ROOT)}: {len(frames)} frames")
 
 
-def printed(argv: list[str], place: str, home: str) -> list[str]:
+def printed(argv: list[str], place: str, more: dict[str, str]) -> list[str]:
     """The lines that a command leaves at a terminal, with their colours."""
     number, other = pty.openpty()
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     own = {"COLUMNS": str(WIDTH), "LINES": "24", "TERM": "xterm-256color", "PATH": path}
     streams = {"stdin": other, "stdout": other, "stderr": other}
     child = subprocess.Popen(
-        argv, cwd=place, env=own | {"HOME": home, "LANG": "C.UTF-8"}, **streams
+        argv, cwd=place, env=own | more | {"LANG": "C.UTF-8"}, **streams
     )
     os.close(other)
     said = b""
