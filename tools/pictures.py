@@ -153,7 +153,6 @@ def first_minutes() -> None:
     """The lines that the README begins with, as a person sees them at a terminal."""
     from rich.console import Console
     from rich.text import Text
-
     from tests.agents.model_server import model_server
 
     block = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[0]
