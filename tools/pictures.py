@@ -199,9 +199,7 @@ def printed(argv: list[str], place: str, more: dict[str, str]) -> list[str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     own = {"COLUMNS": str(WIDTH), "LINES": "24", "TERM": "xterm-256color", "PATH": path}
     streams = {"stdin": other, "stdout": other, "stderr": other}
-    child = subprocess.Popen(
-        argv, cwd=place, env=own | more | {"LANG": "C.UTF-8"}, **streams
-    )
+    child = subprocess.Popen(argv, cwd=place, env=own | more | {"LANG": "C.UTF-8"}, **streams)
     os.close(other)
     said = b""
     with suppress(OSError):  # the terminal is gone when its last program is
