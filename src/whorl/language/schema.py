@@ -19,7 +19,7 @@ STEPS_MAX = 300_000
 CHOICES_SHOWN = 20
 FAULTS_MAX = 20
 
-_TYPES: dict[str, tuple[type, ...]] = {
+TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float),
     "integer": (int,),
@@ -138,8 +138,8 @@ class _Checker:
             return
         self._spend(_work(schema, value))
         names = _type_names(schema)
-        if names and not any(type(value) in _TYPES[name] for name in names):
-            kind = next(name for name, types in _TYPES.items() if type(value) in types)
+        if names and not any(type(value) in TYPES[name] for name in names):
+            kind = next(name for name, types in TYPES.items() if type(value) in types)
             words = f"must be {' or '.join(names)}, not {kind}"
             yield SchemaError(path, words, "type", tuple(names), value)
             return
@@ -246,7 +246,7 @@ def _size_of(value: Json) -> int:
 def _type_names(schema: dict[str, Json]) -> list[str]:
     named = schema.get("type")
     names = named if isinstance(named, list) else [named]
-    return [name for name in names if isinstance(name, str) and name in _TYPES]
+    return [name for name in names if isinstance(name, str) and name in TYPES]
 
 
 def _same(value: Json, other: Json) -> bool:

@@ -373,14 +373,8 @@ def rehearse(
     workflow: Workflow, start: Start, watcher: Watcher | None = None, read: Read | None = None
 ) -> dict[str, Json]:
     """Runs a workflow with invented answers; `read` returns the content of project files."""
-
-    def exemplary(node: Node) -> Node:
-        if not isinstance(node, Task) or node.returns is not None:
-            return node
-        return replace(node, returns=node.example)
-
     # A task without a type of output gets that of its example.
-    workflow = with_all_nodes(workflow, exemplary)
+    workflow = with_all_nodes(workflow, _exemplary)
     runtime = SimulatedRuntime(OneKind(_Inventing(workflow, start.iterations, read)))
     given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
     options = {name: value for name, value in given.items() if value is not None}

@@ -12,6 +12,7 @@ import json
 import os
 import re
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import InvalidWorkflow, UsageError
@@ -22,7 +23,6 @@ from whorl.source.paths import fits_glob, read_start, reason_of, resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from whorl.dialects.files import ReadSections, Sections
     from whorl.plugins import Mark
@@ -118,8 +118,9 @@ class _Files:
 
     def places(self) -> Iterator[Path]:
         """Yields the existing files, and the folders that lead to them."""
-        names = {"/".join(parts[:end]) for parts in map(_parts, self.found) for end in _ends(parts)}
-        return (self.root / name for name in sorted(names))
+        files = [Path(name) for name in self.found]
+        places = {place for file in files for place in (file, *file.parents)} - {Path()}
+        return (self.root / place for place in sorted(places))
 
     def matching(self, glob: str) -> list[str]:
         glob = glob.removeprefix("./")
@@ -141,14 +142,6 @@ class _Files:
                     yield from self._below(path, depth + 1)
             else:
                 yield path
-
-
-def _parts(name: str) -> list[str]:
-    return [part for part in name.split("/") if part not in ("", ".")]
-
-
-def _ends(parts: list[str]) -> range:
-    return range(1, len(parts) + 1)
 
 
 # What counts in the places of variables, and what is shown there.

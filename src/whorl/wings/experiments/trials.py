@@ -12,6 +12,7 @@ import random
 import re
 from contextlib import suppress
 from dataclasses import field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -67,12 +68,6 @@ class Trial:
     inputs: dict[str, Any]
     key: str
     limit_usd: float | None = None
-
-    def may_have_more(self, row: RunRow, doubt_usd: float = 0.0) -> bool:
-        """Returns whether the files allow more than the run's budget, beside calls in doubt."""
-        if row.budget_usd is None:
-            return False
-        return self.limit_usd is None or self.limit_usd + doubt_usd > row.budget_usd + NOTHING
 
 
 @dataclass(slots=True)
@@ -209,7 +204,8 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
 
 def lacks_money(store: SqliteStore, trial: Trial, row: RunRow) -> bool:
     """Returns whether a trial was stopped for lack of money that its files allow it to spend."""
-    return trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row)
+    own_usd = inf if trial.limit_usd is None else trial.limit_usd + doubt_usd(store, row)
+    return own_usd > (row.budget_usd or 0.0) + NOTHING and is_short(store, row)
 
 
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:

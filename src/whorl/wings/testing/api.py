@@ -18,7 +18,7 @@ from whorl.wings.testing.mocks import Mocks
 from whorl.wings.testing.running import PureTasks, Setup, run_test
 
 if TYPE_CHECKING:
-    from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable
+    from whorl.interfaces.python.values import Config, JsonLike, Runnable
     from whorl.providers.functions import Tasks
     from whorl.wings.testing import running
     from whorl.wings.testing.mocks import Key
@@ -217,7 +217,8 @@ class Whorl:
     ) -> Outcome:
         """The same as `whorl.testing.run`, with the mocks that are kept."""
         if isinstance(workflow, str | os.PathLike):
-            workflow = self._beside(workflow)
+            beside = (self.folder or Path()) / os.fsdecode(workflow)
+            workflow = beside if beside.exists() else workflow
         try:
             outcome = run(
                 workflow,
@@ -239,7 +240,3 @@ class Whorl:
     def why(self) -> str:
         """Why the loops of all runs ended."""
         return "\n\n".join(outcome.why() for outcome in self.outcomes)
-
-    def _beside(self, path: FilePath) -> FilePath:
-        beside = (self.folder or Path()) / os.fsdecode(path)
-        return beside if beside.exists() else path

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.mocking import mock_words
+from whorl.dialects.native.writing import emit_yaml
 from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, did_you_mean
 from whorl.ir import ForEach, Loop
@@ -390,22 +391,7 @@ def saved_test(store: SqliteStore, run: RunId, workflow: str, name: str) -> str:
     test["expect"] = {key: value for key, value in expect.items() if value}
     test |= {"max_iterations": first.body["iterations"]} if first.body.get("iterations") else {}
     whole = {"whorl_tests": FORMAT, "workflow": workflow, "tests": {name: test}}
-    return _written(whole)
-
-
-def _written(value: dict[str, Any]) -> str:
-    """Returns a value as YAML, with multi-line texts as blocks."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        """A YAML dumper with its own style for texts."""
-
-    def represent(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-        style = "|" if "\n" in text else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-    Dumper.add_representer(str, represent)
-    return yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return emit_yaml(whole)
 
 
 def _is_answered(record: dict[str, Any]) -> bool:

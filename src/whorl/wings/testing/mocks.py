@@ -20,7 +20,7 @@ from whorl.ir import Call, ForEach, Judge, Loop, Task
 from whorl.ir.expressions import conditions_in
 from whorl.ir.values import parse_duration
 from whorl.ir.walk import blocks_of, with_all_nodes
-from whorl.language.schema import fit
+from whorl.language.schema import TYPES, fit
 from whorl.lazily import dataclass
 from whorl.providers.task import Usage
 
@@ -392,7 +392,9 @@ class Mocks:
             return _replaced(node, meant[id(node)]) if id(node) in meant else node
 
         changed = with_all_nodes(self.workflow, change)
-        return changed if keeps_retries else with_all_nodes(changed, _once)
+        if keeps_retries:
+            return changed
+        return with_all_nodes(changed, lambda node: replace(node, retry=ir.Retry(times=0)))
 
 
 def _inside(node: ir.Node | None) -> Iterator[ir.Node]:
@@ -400,10 +402,6 @@ def _inside(node: ir.Node | None) -> Iterator[ir.Node]:
         for held in block.nodes:
             yield held
             yield from _inside(held)
-
-
-def _once(node: ir.Node) -> ir.Node:
-    return replace(node, retry=ir.Retry(times=0))
 
 
 def _replaced(node: ir.Node, mock: Mock) -> ir.Node:
@@ -460,15 +458,6 @@ def decision(outputs: Json) -> dict[str, Json] | None:
 Path: TypeAlias = "tuple[str | int, ...]"
 
 FORMAT = 1
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int,),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "object": (dict,),
-    "array": (list,),
-}
 _WORDS = {
     "string": "a text",
     "number": "a number",
@@ -652,7 +641,7 @@ def _scalar_faults(schema: dict[str, Any], value: Any, path: Path) -> Iterator[M
 
 
 def _is_of_type(schema: dict[str, Any], value: object) -> bool:
-    return "type" not in schema or any(type(value) in _TYPES[name] for name in _names(schema))
+    return "type" not in schema or any(type(value) in TYPES[name] for name in _names(schema))
 
 
 def _names(schema: dict[str, Any]) -> list[str]:
@@ -661,7 +650,7 @@ def _names(schema: dict[str, Any]) -> list[str]:
 
 
 def _name_of(value: object) -> str:
-    return next((name for name, types in _TYPES.items() if type(value) in types), "object")
+    return next((name for name, types in TYPES.items() if type(value) in types), "object")
 
 
 def _called(path: Path) -> str:
