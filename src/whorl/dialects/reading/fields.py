@@ -7,7 +7,6 @@ whose structure is checked elsewhere, or that accept anything; a missing value i
 from __future__ import annotations
 
 import math
-from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -288,14 +287,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The fields of one place, and advice about fields that people expect there.
+    """The fields of one place.
 
     `check` receives the fields of an object together, and the owner of the object.
     """
 
     title: str
     fields: abc.Mapping[str, Field]
-    instead: abc.Mapping[str, str] = field(default_factory=dict)
     check: abc.Callable[[ReadContext, Mapping, str], None] | None = None
 
 
@@ -311,8 +309,7 @@ def check_table(
             _check_field(context, entry, field, owner)
             continue
         message = f"{owner} has no field {entry.name[:60]!r}"
-        advice = table.instead.get(entry.name) or questions[entry.name]
-        advice = advice or "it has " + ", ".join(table.fields)
+        advice = questions[entry.name] or "it has " + ", ".join(table.fields)
         context.report("W004", message, entry.key.span, label="unknown field", help=advice)
     # A field that is only misspelt is reported once.
     misspelt = {nearest(name, table.fields) for name, question in questions.items() if question}

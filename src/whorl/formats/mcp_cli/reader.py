@@ -263,12 +263,6 @@ LOOP = Table(
         workflow=_WORKFLOW,
         max_iterations=_LIMIT,
     ),
-    {
-        "needs": "a loop waits for what its texts mention; or make it a step with `loop:`",
-        "for_each": "write `mode: iterate` with `items`",
-        "item_name": "the item is `{{item}}` in the workflow that is called",
-        "prompt": "a loop calls a `workflow`; put the prompt into a step of that workflow",
-    },
 )
 _NAMED = {"name": _needed("a name of its own")}
 TEMPLATE = Table("template", _fields("with", name=_WORKFLOW))
@@ -314,17 +308,6 @@ STEP = Table(
         consensus=Field("object", inner=CONSENSUS),
         llm=Field("object", inner=LLM),
     ),
-    {
-        "prompt": "write it as `run`",
-        "output": "a result is known by the name of its step: {{name}}",
-        "output_var": "a result is known by the name of its step: {{name}}",
-        "template_input": "write `template: {name: ..., with: {input: ...}}`",
-        "condition": "write it as `if`",
-        "on_error": "write it as `on_failure`",
-        "for_each": "write `loop: {mode: iterate, items: ..., workflow: ...}`",
-        "item_name": "the item is `{{item}}` in the workflow that is called",
-        "depends_on": "write it as `needs`",
-    },
     check=_check_kind,
 )
 
@@ -337,12 +320,6 @@ ROOT = Table(
         steps=Field("list", inner=STEP),
         loops=Field("list", inner=replace(LOOP, fields={**_NAMED, **LOOP.fields})),
     ),
-    {
-        "variables": "write constants as `env` and use them as {{env.NAME}}",
-        "inputs": "the input is {{input}}; every other unknown {{name}} is an input, too",
-        "provider": "write it below `execution`",
-        "model": "write it below `execution`",
-    },
 )
 
 
