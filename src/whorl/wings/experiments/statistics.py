@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import random
-from array import array
 from collections import Counter
 from dataclasses import field, fields
 from functools import lru_cache
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Sequence
 
 LEVEL = 0.95
 # With fewer units than this there is no interval.
@@ -30,8 +29,6 @@ POWER = 0.8
 RESAMPLES = 4_000
 # The draws for kappa, which take longer.
 KAPPA_RESAMPLES = 1_000
-# The numbers of units for which a table of places is worthwhile and fair.
-_TABLED = (128, 2_048)
 _NORMAL = NormalDist()
 _TINY = 1e-12
 
@@ -208,28 +205,12 @@ def _resampled(columns: dict[int, list[float]], seed: str) -> dict[int, list[flo
     # Columns that never vary need no draw.
     sums = {key: [column[0] * count] * RESAMPLES for key, column in columns.items()}
     varying = [(sums[key], column) for key, column in columns.items() if min(column) < max(column)]
-    for number, places in enumerate(_draws(count, random.Random(seed)) if varying else ()):
-        pick = itemgetter(*places)
+    places, draw = range(count), random.Random(seed)
+    for number in range(RESAMPLES if varying else 0):
+        pick = itemgetter(*draw.choices(places, k=count))
         for drawn, column in varying:
             drawn[number] = sum(pick(column))
     return sums
-
-
-def _draws(count: int, draw: random.Random) -> Iterator[Iterable[int]]:
-    """Yields the units of each resample, drawn with replacement."""
-    places = list(range(count))
-    if not _TABLED[0] <= count <= _TABLED[1]:
-        for _ in range(RESAMPLES):
-            yield draw.choices(places, k=count)
-        return
-    # Half the time of `choices`: two-byte numbers are indices of a table, in which each unit is
-    # equally often. The few places that are left are drawn again now and then.
-    often, left = divmod(2**16, count)
-    table = places * often + places[:left]
-    for number in range(RESAMPLES):
-        if number % 100 == 0:
-            table[often * count :] = draw.sample(places, left)
-        yield map(table.__getitem__, array("H", draw.randbytes(2 * count)))
 
 
 def detectable(
