@@ -331,14 +331,6 @@ def _facts(context: Context, attributes: Attributes) -> tuple[tuple[str, str], .
     return tuple((name, fact) for name, fact in native.FACTS.items() if name in named)
 
 
-def _history(context: Context, attributes: Attributes) -> int:
-    return HISTORY_KEPT if "history" in dict(attributes["facts"]) else 0
-
-
-def _key(context: Context, attributes: Attributes) -> str:
-    return f"{context.name}/{context.around.path}" if attributes.get("across_runs") else ""
-
-
 _FAILED = Object("on_failure", fields("on_failure", None, ir.IterationFailure))
 _CARRY = MapOf(
     Carried(), "names with values, such as {feedback: '{{ review.feedback }}'}", make=ir.Carry
@@ -346,15 +338,17 @@ _CARRY = MapOf(
 _TAKEN_VALUES = "names with {all: ...}, {first: ...}, {last: ...} or {best: ...}"
 _COLLECT = MapOf(Collected(), _TAKEN_VALUES, "dashed", make=ir.Collect)
 _LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
+_HISTORY = {"history_keep": lambda _, a: HISTORY_KEPT if "history" in dict(a["facts"]) else 0}
+_KEY = {"key": lambda c, a: f"{c.name}/{c.around.path}" if a.get("across_runs") else ""}
 _LOOP: dict[str, forms.Form] = {
     "condition": CONDITION,
     "limits": Short("iterations", _LIMITS),
     "carry": _CARRY,
     "failed": _Failure(ON_FAILURE[0], _FAILED),
     "collect": _COLLECT,
-    "memory": Object("memory", fields("memory", None, ir.Memory, key=_key), ir.Memory),
+    "memory": Object("memory", fields("memory", None, ir.Memory, **_KEY), ir.Memory),
     "steps": Steps(),
     "block": OPTIONS,
 }
-_FIELDS = fields("loop", _LOOP, ir.Loop, *NODE, facts=_facts, history_keep=_history)
+_FIELDS = fields("loop", _LOOP, ir.Loop, *NODE, facts=_facts, **_HISTORY)
 REPEAT = Repeat("repeat", _FIELDS)

@@ -68,6 +68,10 @@ class Closed(BaseModel):
         return cls(**{name: getattr(row, name) for name in names}, **others)
 
 
+class Nothing(Closed):
+    """An object without fields."""
+
+
 class Diagnostic(Closed):
     """One finding about a workflow file; line and column count from 1."""
 

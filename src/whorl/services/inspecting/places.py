@@ -245,7 +245,9 @@ def costs_of(
         sums = store.charges(by, since, run or "", with_tries=with_tries)
         runs, folded = store.runs_charged(since, run or "", with_tries=with_tries), 0
     else:
-        read = [run] if run else _newest(store, since, with_tries)
+        newest = RunFilter(sort="updated", without_key=() if with_tries else (TRY,))
+        rows = () if run else store.list_runs(newest, RUNS_MAX)
+        read = [run] if run else [row.id for row in rows if row.updated_at >= since]
         add = partial(_add_charges, store, sums=sums, by=by, at=at, since=since)
         # An unknown place of one run is an error; a run that was deleted meanwhile is left out.
         charged = [(run, add(run))] if run else each_left(read, add)
@@ -256,12 +258,6 @@ def costs_of(
     elif by != "iteration":
         lines.sort(key=lambda line: (-line.cost_usd, -line.calls, line.name))
     return Costs(by, runs, lines, more=run is None and by not in KEPT and folded == RUNS_MAX)
-
-
-def _newest(store: SqliteStore, since: float, with_tries: bool) -> list[RunId]:
-    hidden = () if with_tries else (TRY,)
-    rows = store.list_runs(RunFilter(sort="updated", without_key=hidden), RUNS_MAX)
-    return [row.id for row in rows if row.updated_at >= since]
 
 
 def _line(by: By, name: str, spent: projection.Spent) -> Line:

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 
 from whorl.errors import InvalidWorkflow, UsageError, plural, safe
 from whorl.interfaces.http.control import drive_first, limited
-from whorl.interfaces.http.models import Closed, Dollars, FileName, JsonValue, WorkflowName
+from whorl.interfaces.http.models import Closed, Dollars, FileName, JsonValue, Nothing, WorkflowName
 from whorl.interfaces.http.problems import Refusal, conflict
 from whorl.interfaces.http.state import KnownRun, ServerState, State, check_query
 from whorl.interfaces.status_words import ENDED
@@ -160,10 +160,6 @@ class ScheduleList(Closed):
     """All schedules of the store."""
 
     schedules: list[ScheduleItem]
-
-
-class Nothing(Closed):
-    """An object without fields."""
 
 
 @schedules_router.get("")

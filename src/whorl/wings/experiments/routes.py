@@ -125,10 +125,6 @@ class NewExperiment(models.Closed):
     fresh: models.Flag = Field(default=False, description="run everything again, also what is done")
 
 
-class Nothing(models.Closed):
-    """An object without fields."""
-
-
 class TrialItem(models.Closed):
     """One run of a case under a variant."""
 
@@ -300,7 +296,7 @@ async def show_experiment(state: State, name: Name) -> ExperimentDetail:
 
 
 @router.post("/{name}/stop", status_code=202, dependencies=_plain)
-async def stop_experiment(state: State, name: Name, _: Nothing) -> ExperimentDetail:
+async def stop_experiment(state: State, name: Name, _: models.Nothing) -> ExperimentDetail:
     """Begins no more trials; running trials finish. 409: it is not running."""
     await state.job(Experiments).stop(name)
     return await _detail(state, name)

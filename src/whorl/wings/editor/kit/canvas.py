@@ -343,7 +343,10 @@ class CanvasChanges(Changes):
         if place is not None:
             node["position"] = {axis: place.get(axis, 0) for axis in "xy"}
         elif all(at(item, "position") is not None for item in self.items(level, "nodes")):
-            node["position"] = self.free_position(level)
+            # Right of all other nodes.
+            boxes = self._boxes(level)
+            x, y = (max((box[side] for box in boxes), default=0) for side in (3, 0))
+            node["position"] = {"x": x, "y": y}
         return node | {"data": data}
 
     def _boxes(self, level: Keys) -> list[tuple[float, float, float, float]]:
@@ -370,12 +373,6 @@ class CanvasChanges(Changes):
             if left < x + width and x < right and top < y + _NODE[1] and y < bottom:
                 y = bottom
         return y
-
-    def free_position(self, level: Keys) -> dict[str, Json]:
-        """Returns a place right of all other nodes."""
-        boxes = self._boxes(level)
-        right = max((right for *_, right in boxes), default=0)
-        return {"x": right, "y": max((top for top, *_ in boxes), default=0)}
 
     def split(self, level: Keys, edge: dict[str, Any], name: str, last: str) -> None:
         """Leads an edge through a node: its first end to `name`, `last` to its other end."""
