@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ import pytest
 from waiting import PATIENCE_S
 
 REASON = "the extra `otel` is not installed"
-ROOT = Path(__file__).parents[2]
 LOOP = """
 whorl: 1
 name: observed
