@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from textwrap import dedent
-from typing import TYPE_CHECKING, TypeVar
-
-import pytest
+from typing import TypeVar
 
 from whorl import ir
 from whorl.dialects import read_workflow
-from whorl.errors import InvalidWorkflow
-
-if TYPE_CHECKING:
-    from whorl.errors import Diagnostic
 
 N = TypeVar("N")
 
@@ -138,17 +132,3 @@ def read_loop(fields: str) -> ir.Loop:
     loop = read(text).body.nodes[0]
     assert isinstance(loop, ir.Loop)
     return loop
-
-
-def fault(text: str) -> Diagnostic:
-    """Reads a native file with one mistake, without its first line."""
-    with pytest.raises(InvalidWorkflow) as caught:
-        read_workflow(f"whorl: 1\n{dedent(text)}", "bad.yaml")
-    (found,) = caught.value.diagnostics
-    return found
-
-
-def at(diagnostic: Diagnostic) -> tuple[str, int, int]:
-    """The code and the place of a diagnostic."""
-    assert diagnostic.span is not None, diagnostic
-    return diagnostic.code, diagnostic.span.line, diagnostic.span.column
