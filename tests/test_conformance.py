@@ -53,9 +53,10 @@ def test_case_runs_as_it_says_on_every_runtime(case: Case, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("case", _marked(REFUSED))
 def test_file_is_refused_with_these_diagnostics(case: Case) -> None:
+    diagnostics = diagnostics_of(case)
     found = sorted(
         (d.span.line if d.span else 0, d.span.column if d.span else 0, d.code, d.message, d.help)
-        for d in diagnostics_of(case)
+        for d in diagnostics
     )
     actual = [f"{code} {row}:{column} {message}" for row, column, code, message, _ in found]
     expected = case.blocks["diagnostics"]
@@ -67,6 +68,7 @@ def test_file_is_refused_with_these_diagnostics(case: Case) -> None:
         assert told.startswith(f"{code} {place} "), actual
         assert text in told, actual
         assert wanted_help in advice, advice
+    assert not case.severity or {one.severity for one in diagnostics} == {case.severity}
 
 
 def test_every_case_says_what_must_come_of_it() -> None:

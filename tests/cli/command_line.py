@@ -19,23 +19,8 @@ from whorl.interfaces.cli.group import build_group, run_safely
 if TYPE_CHECKING:
     from pathlib import Path
 
-CONFIG = """
-[defaults]
-provider = "canned"
-model = "m"
-
-[prices.m]
-input = 10.0
-output = 100.0
-
-[providers.canned]
-kind = "scripted"
-
-[[providers.canned.replies]]
-match = "Write"
-by = "iteration"
-replies = ["draft one", "draft two\\nwith two lines", "draft three"]
-
+# Replies that reviews and reports are given.
+REVIEWS = """
 [[providers.canned.replies]]
 match = "Review"
 by = "iteration"
@@ -49,10 +34,28 @@ replies = [
 match = "Report"
 replies = ["the report"]
 
+[prices.m]
+input = 10.0
+output = 100.0
+"""
+
+CONFIG = f"""
+[defaults]
+provider = "canned"
+model = "m"
+
+[providers.canned]
+kind = "scripted"
+
+[[providers.canned.replies]]
+match = "Write"
+by = "iteration"
+replies = ["draft one", "draft two\\nwith two lines", "draft three"]
+
 [[providers.canned.replies]]
 match = "Fail"
-replies = [{status = 400, text = "no such model"}]
-"""
+replies = [{{status = 400, text = "no such model"}}]
+{REVIEWS}"""
 
 POLISH = """
 whorl: 1
@@ -192,16 +195,17 @@ def whorl(project: Path, capsys: pytest.CaptureFixture[str]) -> Whorl:
 @pytest.fixture
 def spawn(project: Path) -> Spawn:
     """Starts a command in a process of its own."""
+    return lambda *words: start_process(project, dict(os.environ), *words)
 
-    def start(*words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "whorl.interfaces.cli", *words],
-            cwd=project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-        )
 
-    return start
+def start_process(folder: Path, environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "whorl.interfaces.cli", *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )

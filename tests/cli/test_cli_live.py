@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from experiments.served import model
-
 if TYPE_CHECKING:
     from pathlib import Path
 
     from command_line import Whorl
     from terminals import At, Terminal
-
-__all__ = ["model"]
 
 
 @pytest.fixture
@@ -39,28 +35,6 @@ def test_a_key_leaves_a_run_that_can_be_resumed(terminal: Terminal, key: str, st
 
 
 GATE = "[a]pprove  [r]eject  [f]eedback  [l]ater: "
-LOOP = """
-whorl: 1
-name: letter
-steps:
-  letter:
-    repeat:
-      until: write == "never"
-      at_most: 2
-      ask_person: RULE
-      steps:
-        write: {ask: "Write {{ person.feedback | default('it') }}"}
-outputs: {letter: "{{ letter.write }}"}
-"""
-TWO = """
-whorl: 1
-name: two
-steps:
-  both:
-    together:
-      one: {approve: {message: "One?"}}
-      other: {approve: {message: "Other?"}}
-"""
 
 
 def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
@@ -69,7 +43,6 @@ def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
 
 
 FEEDBACK = "your words: "
-NEXT = "next: whorl runs approve"
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,9 +16,10 @@ from jsonschema import Draft202012Validator
 from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from command_line import Whorl
 
-ROOT = Path(__file__).parents[2]
 _LINE = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.interfaces.cli.foreign_verbs import FOREIGN, MOVED
@@ -9,47 +10,7 @@ from whorl.interfaces.cli.foreign_verbs import FOREIGN, MOVED
 if TYPE_CHECKING:
     from command_line import Whorl
 
-HELP = """\
-Usage: whorl COMMAND [ARGS]...
-
-  Run AI loops until the result is right.
-
-    whorl init flows && cd flows         make a project with a first loop
-    whorl run first.yaml "a haiku"       run it
-    whorl why                            see why it stopped
-
-Start:
-  init        Create a project: configuration, a first loop, tests.
-  new         Create a workflow from a template.
-  validate    Check workflow files and folders.
-  test        Run the tests of workflows.
-
-Run:
-  run         Run a workflow.
-  try         Run one step, or one iteration of a loop.
-  resume      Resume a paused, interrupted or failed run.
-  continue    Give a finished loop more iterations or budget.
-  accept      Finish a loop with an iteration that you choose.
-  fork        Start a new run from an iteration of another run.
-
-Look:
-  ls          List runs.
-  show        Show a run: status, steps, results.
-  watch       Follow a run live.
-  why         Explain why loops stopped.
-  diff        Compare two iterations.
-  serve       Open the page in the browser, and the HTTP API.
-
-Groups:
-  runs        Pause, cancel, stop, approve, reject, delete; costs.
-  experiment  Compare variants over many cases; what-if; judges.
-  file        Edit, draw, convert, import and lint workflow files.
-  server      Tokens, audit, webhooks, schedules, workers, MCP.
-  project     Trust, doctor, tools, memory, backup, restore, prune.
-
-  RUN is an id, its first characters, a key (--key), or `last`.
-  `whorl help COMMAND`, `whorl help CODE`, `whorl help all`.
-"""
+HELP = (Path(__file__).parent / "panes" / "help.txt").read_text("utf-8")
 
 
 def test_the_first_help(whorl: Whorl) -> None:

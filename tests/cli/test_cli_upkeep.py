@@ -34,33 +34,6 @@ def test_validate(whorl: Whorl, project: Path) -> None:
     whorl("validate polish.yaml").ends(2, "gone.json")
 
 
-MINE = """
-[allow]
-commands = true
-
-[defaults]
-provider = "mine"
-
-[providers.mine]
-base_url = "http://127.0.0.1:9/v1"
-model = "m"
-
-[agents.own]
-program = "true"
-"""
-RIGHT = (
-    "{agent: own, prompt: hi}",
-    "{agent: '{{ x }}', prompt: hi}",
-    "{ask: hi, model: meta-llama/llama-3}",
-    "{ask: hi, model: mistralai/mixtral}",
-    "{ask: hi, model: deepseek-ai/r1}",
-    "{ask: hi, model: gpt-5}",
-    "{read: ok.md}",
-    "{read: '{{ x }}'}",
-    "{ask: hi, files: ['{{ x }}', '/{{ x }}', ok.md]}",
-)
-
-
 def test_folders_are_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
     flows = project / "flows"
     (flows / "deep").mkdir(parents=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from answers import answering
 from documents.model import Handler
 
 if TYPE_CHECKING:
@@ -44,9 +43,9 @@ class Strict(Handler):
         elif self._is_welcome({"/v1/chat/completions", "/open/v1/chat/completions"}):
             super().do_POST()
 
-    def _answer(self, value: dict[str, Any]) -> None:
+    def answer(self, value: Any, kind: str = "application/json") -> None:
         if value.get("model", "gpt-5-mini") == "gpt-5-mini":
-            super()._answer(value)
+            super().answer(value, kind)
         else:
             self._refuse(404)
 
@@ -69,11 +68,8 @@ class Strict(Handler):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Strict)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with answering(Strict) as url:
+        yield url
 
 
 class Case(NamedTuple):

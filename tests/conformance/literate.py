@@ -16,7 +16,8 @@ A case begins with a heading and holds fenced blocks:
                           slice_s, how long each slice takes; cpu_max_s, how long all may
     outcome               what must come of it (see `expecting.py`)
     diagnostics           instead: `CODE LINE:COLUMN text` for each mistake in the file, and
-                          ` => ` before a part of its help
+                          ` => ` before a part of its help; `severity=error` or
+                          `severity=warning` beside the word: each is one
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Case:
     workflow: str = ""
     files: dict[str, str] = field(default_factory=dict)
     blocks: dict[str, Any] = field(default_factory=dict)
+    severity: str = ""
 
     @property
     def id(self) -> str:
@@ -97,6 +99,7 @@ def _add(case: Case, word: str, rest: str, body: str, line: int) -> None:
         case.dialect, case.workflow = marks["dialect"], body
     elif word == "diagnostics":
         case.blocks[word] = [line for line in body.splitlines() if line.strip()]
+        case.severity = marks.get("severity", "")
     elif word in _KNOWN:
         case.blocks[word] = yaml.load(body, yaml.CSafeLoader)
     else:

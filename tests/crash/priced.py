@@ -21,15 +21,15 @@ async def replied(request: Request, emit: Emit) -> Reply:
 class Priced:
     """All kinds of tasks at once, done by one function."""
 
-    def __init__(self, perform: Callable[..., Any] = replied) -> None:
+    def __init__(self, perform: Callable[..., Any] = replied, effect: Effect = "priced") -> None:
         self.sent: Counter[str] = Counter()
-        self._perform = perform
+        self._perform, self._effect = perform, effect
 
     def kind(self, name: str) -> Any:
         return self
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        return "priced"
+        return self._effect
 
     def redacted(self, value: Json) -> Json:
         return value

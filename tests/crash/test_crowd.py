@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from whorl.providers.task import Emit, Request
 
 WORKFLOW = "whorl: 1\nname: crowd\nsteps: {one: {ask: 'One'}, two: {ask: 'After {{ one }}'}}\n"
-RUNS = 7
 LEFT_BEHIND = 12
 AT_ONCE = 3
 WORK = "whorl: 1\nsteps: {a: {use: work}}\n"

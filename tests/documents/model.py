@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+
+from answers import Answering, answering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,43 +36,24 @@ def reply(asked: dict[str, Any], count: int) -> str:
     return json.dumps(answer | {name: False for name in fields if name == "urgent"})
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     """Speaks as OpenAI's servers do."""
 
     counts: dict[bool, int]
 
-    def do_GET(self) -> None:
-        self._answer({"object": "list", "data": [{"id": "gpt-5-mini", "object": "model"}]})
+    def do_GET(self) -> None:  # noqa: N802 - its own name
+        self.answer({"object": "list", "data": [{"id": "gpt-5-mini", "object": "model"}]})
 
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def do_POST(self) -> None:  # noqa: N802 - its own name
+        asked = self.asked()
         has_shape = "response_format" in asked
         self.counts[has_shape] = self.counts.get(has_shape, 0) + 1
-        message = {"role": "assistant", "content": reply(asked, self.counts[has_shape])}
-        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        self._answer({"model": asked["model"], "choices": [choice], "usage": usage})
-
-    def _answer(self, value: dict[str, Any]) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
-        """Nothing."""
+        self.say(asked["model"], reply(asked, self.counts[has_shape]))
 
 
 @contextmanager
 def served_model() -> Iterator[str]:
     """The address of a server that counts from one."""
     handler = type("Counting", (Handler,), {"counts": {}})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with answering(handler) as url:
+        yield f"{url}/v1"

@@ -10,16 +10,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import httpx2
 import pytest
 
+from answers import Answering, answering
 from waiting import PATIENCE_S
 from whorl.runtimes.journal.keys import registry_from
 
@@ -135,33 +134,17 @@ def listening() -> Iterator[Listener]:
     usage = {"prompt_tokens": 1, "completion_tokens": 1}
     answer = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
 
-    class Answering(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Listening(Answering):
+        def do_POST(self) -> None:  # noqa: N802 - its own name
             self.rfile.read(int(self.headers.get("content-length") or 0))
             listener.requests.append((self.path, dict(self.headers)))
-            body = json.dumps({"object": "list", "data": [{"id": "m"}], **answer}).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer({"object": "list", "data": [{"id": "m"}], **answer})
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 - its own name
             self.do_POST()
 
-        def log_message(self, *words: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    listener.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with answering(Listening) as listener.url:
         yield listener
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ import asyncio
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import command_line
 import httpx2
 import pytest
+from command_line import COMMANDING, FAILING, GATED, REVIEWS, SLOW, start_process
 
 from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
@@ -23,6 +23,7 @@ from whorl.interfaces.http.server import ListenOptions, Server, serving
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -30,17 +31,14 @@ if TYPE_CHECKING:
 
 TOKEN = "t0ken-" + "0123456789abcdefghijklmnopqrstuv"
 
-CONFIG = """
+FAILURE = '{status = 400, text = "no such model"}'
+CONFIG = f"""
 [defaults]
 provider = "canned"
 model = "m"
 
 [allow]
 commands = ["sh"]
-
-[prices.m]
-input = 10.0
-output = 100.0
 
 [providers.canned]
 kind = "scripted"
@@ -51,81 +49,21 @@ by = "iteration"
 replies = ["draft one", "draft two", "draft three", "draft four"]
 
 [[providers.canned.replies]]
-match = "Review"
-by = "iteration"
-replies = [
-    {json = {approved = false, score = 0.41}},
-    {json = {approved = false, score = 0.63}},
-    {json = {approved = true, score = 0.9}},
-]
-
-[[providers.canned.replies]]
-match = "Report"
-replies = ["the report"]
-
-[[providers.canned.replies]]
 match = "Fail"
-replies = [{status = 400, text = "no such model"}, {status = 400, text = "no such model"}, "well"]
+replies = [{FAILURE}, {FAILURE}, "well"]
 
 [[providers.canned.replies]]
 match = "Never"
-replies = [{status = 400, text = "no such model"}]
-"""
+replies = [{FAILURE}]
+{REVIEWS}"""
 
-POLISH = """
-whorl: 1
-name: polish
-description: Writes until it is good.
-inputs: {task: string}
-steps:
-  polish:
-    repeat:
-      until:
-        - review.approved
-        - score: {from: "{{ review.score }}", at_least: 0.95}
-      at_most: 5
-      carry: {hint: "{{ write }}"}
-      steps:
-        write: {ask: "Write {{ task }} after {{ hint | default('nothing') }}"}
-        length: {value: "{{ write | length }}"}
-        review:
-          ask: "Review {{ write }}"
-          returns: {approved: boolean, score: number}
-  report: {ask: "Report on {{ polish.write }}"}
-outputs:
-  text: "{{ report }}"
-  draft: "{{ polish.write }}"
-"""
-
-GATED = """
-whorl: 1
-name: gated
-steps:
-  draft: {ask: "Write it"}
-  check: {approve: {message: "Publish it?", show: "{{ draft }}"}}
-outputs: {ok: "{{ check.approved }}", words: "{{ check.feedback }}"}
-"""
+DESCRIPTION = "name: polish\ndescription: Writes until it is good.\n"
+POLISH = command_line.POLISH.replace("name: polish\n", DESCRIPTION)
 
 TIMED = """
 whorl: 1
 name: timed
 steps: {check: {approve: {message: "Now?"}, timeout: 400ms}}
-"""
-
-SLOW = """
-whorl: 1
-name: slow
-steps:
-  l: {repeat: {at_most: 200, wait: 100ms, steps: {w: {ask: "Write {{ iteration }}"}}}}
-outputs: {text: "{{ l.w }}"}
-"""
-
-FAILING = """
-whorl: 1
-name: failing
-steps:
-  first: {ask: "Write it"}
-  second: {ask: "Fail please"}
 """
 
 BIG = """
@@ -140,12 +78,6 @@ SPEAKING = """
 whorl: 1
 name: speaking
 steps: {speak: {run: "sleep 0.5; echo one; sleep 0.4; echo two"}}
-"""
-
-COMMANDING = """
-whorl: 1
-name: commanding
-steps: {touch: {run: [touch, ran.txt]}}
 """
 
 BROKEN = "whorl: 1\nname: broken\nsteps: {a: {asq: hello}}\n"
@@ -379,22 +311,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 @pytest.fixture
 def spawn(project: Path) -> Spawn:
     """Starts a command in a process of its own, in the project."""
-
-    def start(*words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "whorl.interfaces.cli", *words],
-            cwd=project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                # A process whose disk is full leaves half of a compiled file to all others.
-                "PYTHONDONTWRITEBYTECODE": "1",
-                **TRUSTED,
-            },
-        )
-
-    return start
+    # A process whose disk is full leaves half of a compiled file to all others.
+    environment = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **TRUSTED}
+    return lambda *words: start_process(project, environment, *words)

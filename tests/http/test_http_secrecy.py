@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64encode
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from served import CONFIG, connected, make_project
 
+from answers import Answering, answering
 from leaks import places_of
 
 if TYPE_CHECKING:
@@ -22,28 +21,17 @@ if TYPE_CHECKING:
 SECRET = "the-value-that-nobody-sees"
 
 
-class Telling(BaseHTTPRequestHandler):
+class Telling(Answering):
     """Answers every request with the secret."""
 
-    def do_GET(self) -> None:
-        content = json.dumps({"token": SECRET}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *words: Any) -> None:  # noqa: A002
-        pass
+    def do_GET(self) -> None:  # noqa: N802 - its own name
+        self.answer({"token": SECRET})
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Telling)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/"
-    server.shutdown()
-    server.server_close()
+    with answering(Telling) as url:
+        yield f"{url}/"
 
 
 def definition(url: str) -> dict[str, Any]:

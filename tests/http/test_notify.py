@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from served import CONFIG, connected, make_project
 
+from answers import Answering, answering
 from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
 from whorl.errors import UsageError
@@ -22,29 +21,13 @@ if TYPE_CHECKING:
     from served import Spawn
 
 
+@dataclass
 class Listening:
-    """A server that keeps what it is told."""
+    """What a server was told, and the statuses that it answers first."""
 
-    def __init__(self) -> None:
-        told: list[tuple[dict[str, Any], dict[str, str]]] = []
-        statuses: list[int] = []
-
-        class Answer(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                body = json.loads(self.rfile.read(length))
-                told.append((body, {name.lower(): value for name, value in self.headers.items()}))
-                self.send_response(statuses.pop(0) if statuses else 204)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, format: str, *words: Any) -> None:  # noqa: A002
-                pass
-
-        self.told, self.statuses = told, statuses
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    url: str = ""
+    told: list[tuple[dict[str, Any], dict[str, str]]] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
 
     def events(self) -> list[str]:
         return [body["event"] for body, _ in self.told]
@@ -53,9 +36,18 @@ class Listening:
 @pytest.fixture
 def hook() -> Iterator[Listening]:
     listening = Listening()
-    yield listening
-    listening.server.shutdown()
-    listening.server.server_close()
+
+    class Answer(Answering):
+        def do_POST(self) -> None:  # noqa: N802 - its own name
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            listening.told.append((self.asked(), headers))
+            self.send_response(listening.statuses.pop(0) if listening.statuses else 204)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with answering(Answer) as url:
+        listening.url = f"{url}/hook"
+        yield listening
 
 
 @pytest.fixture

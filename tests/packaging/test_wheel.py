@@ -8,16 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import tomllib
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import whorl
+from answers import Answering, answering
 from waiting import PATIENCE_S
 from whorl.providers.models.local import INSTALL
 
@@ -82,34 +81,19 @@ def test_the_wheel_alone_starts(wheel: Path, tmp_path: Path) -> None:
         assert expected in done.stdout
 
 
-class Model(BaseHTTPRequestHandler):
+class Model(Answering):
     """Answers as OpenAI's servers do: an object where one is asked for, else some words."""
 
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def do_POST(self) -> None:  # noqa: N802 - its own name
+        asked = self.asked()
         wants = "response_format" in asked
-        words = json.dumps(REVIEW) if wants else "Rain on the tin roof."
-        message = {"role": "assistant", "content": words}
-        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        body = json.dumps({"model": asked["model"], "choices": [choice], "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
-        """Nothing."""
+        self.say(asked["model"], json.dumps(REVIEW) if wants else "Rain on the tin roof.")
 
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    server.shutdown()
-    server.server_close()
+    with answering(Model) as url:
+        yield f"{url}/v1"
 
 
 def start_path(steps: str, folder: Path, venv: Path, env: dict[str, str]) -> None:

@@ -6,17 +6,14 @@ import gzip
 import os
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from answers import Answering, answering
 from waiting import PATIENCE_S
 
 REASON = "the extra `otel` is not installed"
-ROOT = Path(__file__).parents[2]
 LOOP = """
 whorl: 1
 name: observed
@@ -47,8 +44,8 @@ def received(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     )
     folder, found = tmp_path_factory.mktemp("observed"), list[Any]()
 
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Collector(Answering):
+        def do_POST(self) -> None:  # noqa: N802 - its own name
             body = self.rfile.read(int(self.headers["content-length"]))
             is_zipped = self.headers.get("content-encoding") == "gzip"
             request = service.ExportTraceServiceRequest.FromString(
@@ -56,21 +53,11 @@ def received(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
             )
             found.append((self.path, self.headers["content-type"], request))
             answer = service.ExportTraceServiceResponse().SerializeToString()
-            self.send_response(200)
-            self.send_header("content-type", "application/x-protobuf")
-            self.send_header("content-length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, *words: object) -> None:
-            pass
+            self.answer(answer, "application/x-protobuf")
 
     (folder / "whorl.toml").write_text(SETTINGS)
     (folder / "observed.yaml").write_text(LOOP)
-    server = HTTPServer(("127.0.0.1", 0), Collector)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    endpoint = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with answering(Collector) as endpoint:
         done = subprocess.run(
             [sys.executable, "-m", "whorl.interfaces.cli", "run", "observed.yaml"],
             cwd=folder,
@@ -80,9 +67,6 @@ def received(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
             timeout=PATIENCE_S,
             check=False,
         )
-    finally:
-        server.shutdown()
-        server.server_close()
     assert done.returncode == 1, done.stderr
     assert found, done.stderr
     return found

@@ -8,7 +8,6 @@ import json
 import sys
 import threading
 from dataclasses import is_dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +16,7 @@ import pytest
 from test_programs import PROGRAMS, ROOT, TOOLS, post
 
 import whorl
+from answers import Answering, answering
 from documents.blocks import blocks_of
 from waiting import PATIENCE_S
 
@@ -69,11 +69,11 @@ def reply_to(prompt: str) -> str:
     return json.dumps({"enough": found, "query": "tides", "answer": "the moon" if found else ""})
 
 
-class Served(BaseHTTPRequestHandler):
+class Served(Answering):
     """A model that speaks OpenAI's format, and a search engine."""
 
-    def do_GET(self) -> None:
-        self._send("text/plain", f"found by {self.path}")
+    def do_GET(self) -> None:  # noqa: N802 - its own name
+        self.answer(f"found by {self.path}".encode(), "text/plain")
 
     # Prompts that fail once; how many are answered now, and how many were at most.
     failing: ClassVar[set[str]] = set()
@@ -81,8 +81,8 @@ class Served(BaseHTTPRequestHandler):
     counting = threading.Lock()
     together: ClassVar[threading.Event]
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def do_POST(self) -> None:  # noqa: N802 - its own name
+        body = self.asked()
         prompt = body["messages"][-1]["content"]
         with self.counting:
             Served.now += 1
@@ -93,11 +93,11 @@ class Served(BaseHTTPRequestHandler):
                 self.together.set()
         if prompt.startswith("Summarise"):  # the first one waits for company
             self.together.wait(PATIENCE_S)
-        self._answer(body, prompt, fails=fails)
+        self._complete(body, prompt, fails=fails)
         with self.counting:
             Served.now -= 1
 
-    def _answer(self, body: dict[str, Any], prompt: str, *, fails: bool) -> None:
+    def _complete(self, body: dict[str, Any], prompt: str, *, fails: bool) -> None:
         if fails:
             self.send_error(503)
             return
@@ -108,37 +108,22 @@ class Served(BaseHTTPRequestHandler):
         if not body.get("stream"):
             choice = ended | {"message": {"role": "assistant", "content": text}}
             answer = about | {"object": "chat.completion", "choices": [choice], "usage": usage}
-            self._send("application/json", json.dumps(answer))
+            self.answer(answer)
             return
         deltas = [{"role": "assistant", "content": text[:2]}, {"content": text[2:]}]
         choices = [[{"index": 0, "delta": each}] for each in deltas] + [[ended | {"delta": {}}]]
         chunks: list[dict[str, Any]] = [{"choices": each} for each in choices]
         chunks.append({"choices": [], "usage": usage})
         events = [json.dumps(about | {"object": "chat.completion.chunk"} | one) for one in chunks]
-        self._send("text/event-stream", "".join(f"data: {e}\n\n" for e in (*events, "[DONE]")))
-
-    def _send(self, kind: str, text: str) -> None:
-        data = text.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
-        pass
+        text = "".join(f"data: {event}\n\n" for event in (*events, "[DONE]"))
+        self.answer(text.encode(), "text/event-stream")
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
     Served.failing, Served.now, Served.most, Served.together = set(), 0, 0, threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Served)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with answering(Served) as url:
+        yield url
 
 
 @pytest.fixture(params=FOLDERS)

@@ -125,10 +125,6 @@ async def hang(seen: Seen, writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-async def reset(seen: Seen, writer: asyncio.StreamWriter) -> None:
-    writer.transport.abort()
-
-
 def begin(
     writer: asyncio.StreamWriter, *, kind: str = "text/event-stream", extra: str = ""
 ) -> None:

@@ -121,9 +121,6 @@ def test_an_unknown_kind_of_provider_fails_at_its_first_call() -> None:
     assert "openai, anthropic, ollama, local, scripted" in str(fault)
 
 
-PRICES = {"prices": {"scripted": {"input": 1000.0, "output": 10000.0}}}
-
-
 def test_a_model_that_does_not_exist_has_an_error_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

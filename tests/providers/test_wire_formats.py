@@ -21,7 +21,6 @@ from wires import (
 )
 
 from whorl.providers.models.wires import AnthropicWire, OllamaWire, OpenAIWire
-from whorl.providers.task import Request
 
 if TYPE_CHECKING:
     import asyncio
@@ -227,7 +226,3 @@ def test_unusual_texts(body: bytes, kind: str, value: str, texts: list[str]) -> 
     reply, _, said = perform(OPENAI, answering(body, kind=kind))
 
     assert (reply.value, said) == (value, texts)
-
-
-INPUTS: dict[str, Any] = {"question": "It is done", "text": "Two is open.", "model": "one/m"}
-REQUEST = Request("r", "l[1]/:judge", "judge", INPUTS, key="k")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whorl
+from answers import Answering, answering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,28 +104,16 @@ def test_code_is_written_until_its_tests_pass() -> None:
     assert "AssertionError" in str(first["output"])
 
 
-class _Search(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(f"found by {self.path}".encode())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
-        pass
+class _Search(Answering):
+    def do_GET(self) -> None:  # noqa: N802 - its own name
+        self.answer(f"found by {self.path}".encode(), "text/plain")
 
 
 @pytest.mark.usefixtures("examples")
 def test_research_asks_the_web_and_a_server_of_tools() -> None:
-    server = HTTPServer(("127.0.0.1", 0), _Search)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        given = {"question": "why", "search_url": f"http://127.0.0.1:{server.server_port}/"}
+    with answering(_Search) as url:
+        given = {"question": "why", "search_url": f"{url}/"}
         result = whorl.run_sync(import_module("research").research, given)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
     assert (result.error, vars(result.value)) == (None, {"text": "the moon", "searches": 2})
     values = result.iterations()[1].values

@@ -72,33 +72,10 @@ async def side_by_side(topic: str) -> list[str]:
     return await asyncio.gather(one("left"), one("right"))
 
 
-@whorl.workflow
-async def items(topic: str) -> list[str]:
-    async def one(item: int) -> str:
-        first = await say(f"first {item}")
-        return await say(f"second {item} {first}")
-
-    return await whorl.each(one, [1, 2, 3], at_once=2)
-
-
 async def _started(session: whorl.Session, workflow: Any, status: str) -> whorl.Run[Any]:
     run = await session.start(workflow, {"topic": "rain"})
     assert (await run.result()).status == status
     return run
-
-
-async def test_what_failed_is_tried_again_and_nothing_else() -> None:
-    NOW["fails"] = "b 2"
-    async with whorl.Session(config={}) as session:
-        run = await _started(session, flow, "failed")
-        NOW.clear()
-        await run.resume()
-        result = await run.result()
-
-    assert (result.status, result.value["title"]) == ("succeeded", "TITLE WRITE 2 2")
-    assert {text for text, times in CALLS.items() if times > 1} <= {"b 2", "a 2"}
-    assert (CALLS["b 2"], CALLS["write 2"], CALLS["a 1"]) == (2, 1, 1)
-    assert [loop.path for loop in result.loops] == ["polish"]
 
 
 @whorl.workflow
@@ -121,18 +98,6 @@ async def test_a_loop_with_a_state_is_resumed_inside_of_an_iteration() -> None:
 
     assert result.value == "SECOND 3 OF 123"
     assert set(ENDED.values()) == {1}
-
-
-async def test_a_failed_item_is_tried_again_and_the_others_stay() -> None:
-    NOW["fails"] = "second 2 FIRST 2"
-    async with whorl.Session(config={}) as session:
-        run = await _started(session, items, "failed")
-        NOW.clear()
-        await run.resume()
-        result = await run.result()
-
-    assert result.value == [f"SECOND {n} FIRST {n}" for n in (1, 2, 3)]
-    assert (CALLS["first 2"], CALLS["second 2 FIRST 2"], CALLS["first 1"]) == (1, 2, 1)
 
 
 @whorl.workflow

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crash.priced import Priced
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
-from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
+from whorl.providers.task import Emit, Reply, Request
 from whorl.runtimes.journal.forking import Fork, fork_run, look_into, moment
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
 from whorl.runtimes.local import LocalRuntime
@@ -27,8 +28,6 @@ from whorl.services.records import records_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from whorl.language import Json
 
 
 pytestmark = pytest.mark.threat(row="T7")
@@ -52,27 +51,11 @@ steps:
 """
 
 
-class _Workers:
-    """One task without effects, which tells where it was done, and fails once."""
-
-    effect_of: Effect = "none"
-
-    def kind(self, name: str) -> Any:
-        return self
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        return self.effect_of
-
-    def redacted(self, value: Json) -> Json:
-        return value
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate()
-
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        if request.address == f"work[{FAILED}]/write":
-            raise ProviderError("once", code="P100")
-        return Reply(f"by {request.address}")
+async def _told(request: Request, emit: Emit) -> Reply:
+    """Tells where it was done, and fails once."""
+    if request.address == f"work[{FAILED}]/write":
+        raise ProviderError("once", code="P100")
+    return Reply(f"by {request.address}")
 
 
 class _Counting(SqliteStore):
@@ -96,7 +79,7 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunId]:
 
     async def work() -> RunId:
         async with SqliteStore(path) as store:
-            runtime = LocalRuntime(store, _Workers())
+            runtime = LocalRuntime(store, Priced(_told, "none"))
             run, _ = await runtime.start(read_workflow(_LONG, "case.yaml").workflow, Start())
             assert await runtime.drive(run) == "succeeded"
             return run
@@ -203,7 +186,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunId, RunId]:
 
     async def work() -> tuple[RunId, RunId]:
         async with _Counting(path) as store:
-            runtime = LocalRuntime(store, _Workers())
+            runtime = LocalRuntime(store, Priced(_told, "none"))
             run, _ = await runtime.start(read_workflow(_COMPUTED, "case.yaml").workflow, Start())
             assert await runtime.drive(run) == "succeeded"
             fork, _ = await runtime.fork(run, Fork(f"work[{FORKED}]"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from crash.priced import Priced
 from whorl.dialects import read_workflow
-from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
+from whorl.providers.task import Emit, Reply, Request, Usage
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
@@ -17,7 +18,6 @@ from whorl.services.records import document, records_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
 
 _LONG = """
@@ -38,23 +38,9 @@ steps:
 """
 
 
-class _Workers:
-    """One task of one call, without effects, which tells where it was done."""
-
-    def kind(self, name: str) -> Any:
-        return self
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        return "none"
-
-    def redacted(self, value: Json) -> Json:
-        return value
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate()
-
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        return Reply(f"by {request.address}", Usage(calls=1))
+async def _told(request: Request, emit: Emit) -> Reply:
+    """One call, which tells where it was done."""
+    return Reply(f"by {request.address}", Usage(calls=1))
 
 
 @pytest.mark.slow
@@ -63,7 +49,7 @@ def test_what_is_left_out_of_a_fold_changes_no_record(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "runs.db")
 
     async def work() -> RunId:
-        runtime = LocalRuntime(store, _Workers())
+        runtime = LocalRuntime(store, Priced(_told, "none"))
         run, _ = await runtime.start(read_workflow(_LONG, "long.yaml").workflow, Start())
         assert await runtime.drive(run) == "succeeded"
         return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,236 +37,18 @@ RESTING = ("succeeded", "failed", "cancelled", "waiting", "paused")
 # What a screenshot goes into; none are taken without it.
 PICTURES = os.environ.get("WHORL_SCREENSHOTS", "")
 
-CONFIG = """
-[defaults]
-provider = "canned"
-model = "scripted"
-
-[allow]
-commands = ["sh"]
-
-[prices.scripted]
-input = 50.0
-output = 200.0
-
-[providers.canned]
-kind = "scripted"
-replies = [
-  {match = "^Plan", replies = ["First the parser, then its tests."]},
-  {match = "^Repair", replies = ["def parse(s):\\n    return json.loads(s or 'null')"]},
-  {match = "^Check", by = "iteration", replies = ["two warnings", "clean"]},
-  {match = "^Report", replies = ["The parser reads what it is given."]},
-  {match = "^Fail", replies = [{status = 400, text = "no such model"}]},
-  {match = "^Draft", by = "iteration", replies = [
-    "A first draft.", "A second, longer draft.", "A third draft, the longest of all."]},
-  {match = "^You judge", by = "iteration", replies = [
-    "NO, the tone does not fit.", "YES, the tone fits now."]},
-  {match = "^Write code", by = "iteration", replies = [
-    "def parse(s):\\n    return json.loads(s)\\n",
-    "def parse(s):\\n    if not s:\\n        return None\\n    return json.loads(s)\\n",
-    "def parse(s):\\n    return json.loads(s or 'null')\\n",
-    "def parse(s):\\n    if not s:\\n        return None\\n    return json.loads(s.strip())\\n",
-  ]},
-  {match = "Review ", by = "iteration", replies = [
-    {json = {score = 0.41, feedback = "No test, and an empty text fails."}},
-    {json = {score = 0.63, feedback = "An empty text works; blanks around it do not."}},
-    {json = {score = 0.58, feedback = "Clever, but harder to read than before."}},
-    {json = {score = 0.82, feedback = "Good. <b>Keep</b> it."}},
-  ]},
-]
-"""
-
-# A loop with a score, a target, a best iteration that is not the last, and carried feedback.
-REVIEW = """
-whorl: 1
-name: review
-description: Writes code until the reviewer is content.
-inputs: {task: string}
-budget: 2.00
-steps:
-  plan: {ask: "Plan {{ task }}"}
-  refine:
-    repeat:
-      until: {score: {from: "{{ review.score }}", at_least: 0.85}}
-      at_most: 4
-      return: best
-      carry: {feedback: "{{ review.feedback }}"}
-      steps:
-        code: {ask: "Write code for {{ task }}. Mind: {{ feedback | default('nothing yet') }}"}
-        review:
-          ask: "Review {{ code }}"
-          returns: {score: number, feedback: string}
-  report: {ask: "Report on {{ refine.code }}"}
-outputs:
-  text: "{{ report }}"
-  code: "{{ refine.code }}"
-"""
-
-NESTED = """
-whorl: 1
-name: nested
-inputs: {task: string}
-steps:
-  draft:
-    repeat:
-      until: {score: {from: "{{ rate.score }}", at_least: 0.6}}
-      at_most: 4
-      steps:
-        code: {ask: "Write code for {{ task }}"}
-        fix:
-          repeat:
-            until: check == "clean"
-            at_most: 3
-            steps: {repair: {ask: "Repair {{ code }}"}, check: {ask: "Check {{ repair }}"}}
-        rate: {ask: "Review {{ fix.repair }}", returns: {score: number, feedback: string}}
-outputs: {code: "{{ draft.fix.repair }}"}
-"""
-
-GATED = """
-whorl: 1
-name: gated
-description: A person says whether it is published.
-steps:
-  draft: {ask: "Draft it"}
-  check: {approve: {message: "Publish it?", show: "{{ draft }}"}}
-outputs: {ok: "{{ check.approved }}", words: "{{ check.feedback }}"}
-"""
-
-ASKING = """
-whorl: 1
-name: asking
-description: A person is asked after each iteration.
-budget: 1.00
-steps:
-  work:
-    repeat:
-      ask_person: each
-      at_most: 5
-      steps: {write: {ask: "Draft it. {{ person.feedback if person is defined else '' }}"}}
-outputs: {text: "{{ work.write }}"}
-"""
-
-# A judge says no, and at the limit a person is asked.
-JUDGED = """
-whorl: 1
-name: judged
-description: A judge says whether the tone fits.
-steps:
-  work:
-    repeat:
-      until: {judge: "Does the tone fit?"}
-      ask_person: at_limit
-      at_most: 1
-      steps: {write: {ask: "Draft it."}}
-outputs: {text: "{{ work.write }}"}
-"""
-
-TONE = """
-whorl: 1
-name: tone
-steps:
-  tone:
-    repeat: {until: {judge: "Does the tone fit?"}, at_most: 4, steps: {write: {ask: "Draft it"}}}
-outputs: {text: "{{ tone.write }}"}
-"""
-
-# A quarter of an hour: it does not end while somebody looks at it, however slowly the page opens.
-SLOW = """
-whorl: 1
-name: slow
-steps:
-  turns: {repeat: {at_most: 900, wait: 1s, steps: {write: {ask: "Draft {{ iteration }}"}}}}
-outputs: {text: "{{ turns.write }}"}
-"""
-
-MANY = """
-whorl: 1
-name: many
-inputs: {count: {type: number, default: 1000}}
-steps:
-  turns:
-    repeat:
-      until: {score: {from: "{{ share }}", at_least: 2}}
-      at_most: 1000
-      steps: {share: {value: "{{ iteration / 1000 }}"}}
-outputs: {share: "{{ turns.share }}"}
-"""
-
-FAILING = """
-whorl: 1
-name: failing
-steps:
-  first: {ask: "Draft it"}
-  second: {ask: "Fail please"}
-"""
-
-BIG = """
-whorl: 1
-name: big
-steps:
-  many: {value: "{{ 'abcdefghij' * 3000 }}"}
-  show: {ask: "Draft {{ many }}"}
-"""
-
-SPEAKING = """
-whorl: 1
-name: speaking
-steps:
-  speak: {run: "sleep 1; echo one; sleep 1; echo two"}
-"""
-
-ORDER = """
-whorl: 1
-name: order
-description: Inputs of every type.
-inputs:
-  topic: {type: string, description: "what it is about"}
-  pages: {type: number, default: 3}
-  strict: {type: boolean, default: true}
-  tags: {type: list, default: [a, b]}
-  note: {type: string, default: ""}
-steps:
-  draft: {ask: "Draft {{ pages }} pages on {{ topic }} {{ tags }} {{ strict }}{{ note }}"}
-outputs: {text: "{{ draft }}"}
-"""
-
-# It ends by its limit of dollars.
-SHORT = """
-whorl: 1
-name: short
-steps:
-  work:
-    repeat:
-      until: "false"
-      at_most: {iterations: 9, cost: 0.01}
-      steps: {write: {ask: "Draft {{ iteration }}", max_tokens: 20}}
-outputs: {text: "{{ work.write }}"}
-"""
-
-BROKEN = "whorl: 1\nname: broken\nsteps:\n  a: {asq: hello}\n"
-
-WORKFLOWS = {
-    "review.yaml": REVIEW,
-    "nested.yaml": NESTED,
-    "gated.yaml": GATED,
-    "asking.yaml": ASKING,
-    "judged.yaml": JUDGED,
-    "tone.yaml": TONE,
-    "slow.yaml": SLOW,
-    "many.yaml": MANY,
-    "failing.yaml": FAILING,
-    "big.yaml": BIG,
-    "speaking.yaml": SPEAKING,
-    "order.yaml": ORDER,
-    "short.yaml": SHORT,
-    "flows/broken.yaml": BROKEN,
-}
+# The project that is served. `review` has a score, a target, a best iteration that is not the
+# last, and carried feedback; in `judged` a judge says no, and at the limit a person is asked;
+# `slow` does not end while somebody looks at it, however slowly the page opens; `short` ends by its
+# limit of dollars.
+PROJECT = Path(__file__).parent / "project"
+CONFIG = (PROJECT / "whorl.toml").read_text()
 
 
 def make_project(folder: Path, files: dict[str, str] | None = None) -> Path:
-    """Writes a project into a folder, with more files or other ones."""
-    (folder / "flows").mkdir(parents=True)
-    for name, text in ({"whorl.toml": CONFIG} | WORKFLOWS | (files or {})).items():
+    """Writes the project into a folder, with more files or other ones."""
+    shutil.copytree(PROJECT, folder, copy_function=shutil.copyfile, dirs_exist_ok=True)
+    for name, text in (files or {}).items():
         (folder / name).write_text(text)
     return folder
 

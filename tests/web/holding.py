@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from contextlib import ExitStack
+
+from answers import Answering, answering
 
 # What the reviewer says of each text; content with the last one.
 WORDS = ("It has no types.", "It has no test.", "Good.")
@@ -28,15 +29,12 @@ class HeldModel:
         class Connection(_Connection):
             told = model
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Connection)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._server = ExitStack()
+        self.url = f"{self._server.enter_context(answering(Connection))}/v1"
 
     def close(self) -> None:
         self.go.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()
 
     def hold(self) -> None:
         """The next run is held."""
@@ -55,25 +53,11 @@ class HeldModel:
         return f"def add(a, b): return a + b  # {number}"
 
 
-class _Connection(BaseHTTPRequestHandler):
+class _Connection(Answering):
     told: HeldModel
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def do_POST(self) -> None:  # noqa: N802 - its own name
+        asked = self.asked()
         prompt = "\n".join(str(message["content"]) for message in asked["messages"])
-        message = {"role": "assistant", "content": self.told.answer(prompt)}
-        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        self._send({"model": asked["model"], "choices": [choice], "usage": usage})
-
-    def _send(self, value: Any) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
-        """Nothing."""
+        self.say(asked["model"], self.told.answer(prompt))

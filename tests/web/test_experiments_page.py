@@ -99,11 +99,6 @@ def test_a_run_is_asked_what_another_rule_would_have_done(site: Site, page: Page
     page.get_by_text(f"whorl experiment what-if {trials[0]['run']} --at-most 1").wait_for()
 
 
-def _rule() -> dict[str, object]:
-    until = '{"score": {"from": "{{ review.score }}", "at_least": 0.8}}'
-    return {"at": "polish", "until": until, "at_most": 2, "returns": "best"}
-
-
 def test_a_judge_is_weighed_and_people_grade_blindly(site: Site, page: Page) -> None:
     (site.project / "judged.yaml").write_text(WORKFLOW)
     (site.project / "judged.experiment.yaml").write_text(JUDGED)

@@ -59,12 +59,6 @@ def turning(site: Site, model: HeldModel) -> Iterator[str]:
     site.wait(run, "succeeded")
 
 
-@pytest.fixture(scope="module")
-def ended(site: Site) -> str:
-    """A run that took three iterations."""
-    return site.ran("run.yaml", {"task": "Add two numbers"})
-
-
 def edited(site: Site, page: Page) -> None:
     """The example in the editor, as it was written."""
     (site.project / "edit.yaml").write_text(REVIEW)

@@ -131,40 +131,6 @@ def test_a_file_says_all_of_a_workflow(name: str) -> None:
     _text(_workflow(ir.Compute(name="a", value=ir.Constant(1)), **WORKFLOWS[name]))
 
 
-EVERYTHING = """\
-whorl: 1
-inputs: {t: {type: string?, description: d}}
-budget: {cost: 1, tokens: 5, calls: 5, time: 1h}
-steps:
-  a:
-    ask: Hi
-    retry: {times: 2, wait: 2s, backoff: 3, wait_max: 1h, on: timeout}
-    after: []
-    timeout: 5s
-    on_failure: continue
-    description: d
-    delivery: ask
-    secure: true
-    if: true
-  e: {each: [1], index: i, as: j, at_once: 2, steps: {f: {value: 1}}}
-  g: {approve: {message: m, on_timeout: reject, on_reject: fail}, after: {e: any}}
-  l:
-    repeat:
-      until: [{branch: {b: then}}, {score: {from: '1', at_least: 2, low: 1, high: 3}}]
-      at_most: {iterations: 3, time: 1h, each_time: 1m, cost: 1, tokens: 1, calls: 1}
-      return: best
-      session: continue
-      ask_person: each
-      memory: {across_runs: true, record: {x: 1}}
-      steps:
-        b: {if: true, then: {c: {break: true}}, else: {d: {continue: true}}}
-  s: {stop: {status: failed, output: 1}}
-"""
-
-
-CHILD = _workflow(ir.Compute(name="x", value=ONE), dialect="other", words=["w"])
-
-
 def test_comments_above_steps_are_kept() -> None:
     source = """\
 # What it is for.

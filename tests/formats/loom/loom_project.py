@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from answers import Answering, answering
 from trusted import TRUSTED
 from whorl.providers.registry import Providers
 from whorl.runtimes.start_options import Start
@@ -60,7 +59,7 @@ def web(answer: Callable[[Asked], Answer]) -> Iterator[Web]:
     """A server that answers as it is told."""
     found = Web("")
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def _take(self) -> None:
             size = int(self.headers.get("content-length") or 0)
             headers = {name.lower(): text for name, text in self.headers.items()}
@@ -77,19 +76,8 @@ def web(answer: Callable[[Asked], Answer]) -> Iterator[Web]:
 
         do_GET = do_POST = do_PUT = do_DELETE = _take  # noqa: N815
 
-        def log_message(self, *given: Any) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    found.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with answering(Handler) as found.url:
         yield found
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,24 +55,6 @@ def test_what_does_not_fit_starts_nothing(trigger: dict[str, Any], body: Any, wo
 
 
 @pytest.mark.parametrize(
-    "trigger",
-    [
-        {"conditions": [{"dependsOn": "x"}]},
-        {"runtimeConfiguration": {"concurrency": {"runs": "@parameters('n')"}}},
-        {"splitOn": "@triggerBdy()"},
-        {"type": "Recurrence", "recurrence": {"interval": 1}},
-        {"type": "SlidingWindow", "recurrence": {"frequency": "Day", "schedule": {"hours": [1]}}},
-        {"type": "Http", "inputs": {"uri": "https://example.com"}},
-    ],
-)
-def test_a_rule_that_is_not_carried_out_is_refused(trigger: dict[str, Any]) -> None:
-    with pytest.raises(InvalidWorkflow) as fault:
-        _read(trigger)
-
-    assert {diagnostic.code for diagnostic in fault.value.diagnostics} <= {"W030", "W008"}
-
-
-@pytest.mark.parametrize(
     ("written", "words"),
     [
         ({"frequency": "Year", "interval": 1}, "'Year' is not a frequency"),

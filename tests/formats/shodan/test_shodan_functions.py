@@ -90,23 +90,6 @@ def test_nothing_but_whole_numbers_enters_a_calculation() -> None:
             value("whole(v, 'x')", v=hostile)
 
 
-@pytest.mark.parametrize(
-    ("fields", "output"),
-    [
-        ("nodeType: agent, prompt: a, outputs: [{name: x}]", "sessionId"),
-        ('nodeType: agent, prompt: a, outputSchema: \'{"properties": {"ok": {}}}\'', "okay"),
-        ("nodeType: function, code: return inputs, outputs: [{name: x}]", "y"),
-        ("nodeType: constant, value: 1", "number"),
-    ],
-)
-def test_an_output_that_cannot_exist_is_refused(fields: str, output: str) -> None:
-    edge = f"{{source: a, target: b, sourceHandle: 'output:{output}'}}"
-    reader = "{id: b, data: {nodeType: agent, prompt: b}}"
-
-    with pytest.raises(InvalidWorkflow, match=f"'a' has no output '{output}'"):
-        read(f"{HEAD}nodes: [{{id: a, data: {{{fields}}}}}, {reader}]\nedges: [{edge}]\n")
-
-
 def test_a_trigger_in_a_loop_hands_on_what_the_loop_has() -> None:
     text = """nodes:
   - id: turn

@@ -170,28 +170,24 @@ def test_a_dry_run_invents_what_outputs_declare() -> None:
         assert given["f_notes"] == ["(invented notes)"]
 
 
-def test_a_value_is_never_text_of_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = settle(tmp_path / "project", monkeypatch)
+def test_a_value_is_never_text_of_a_script(project: Path) -> None:
     script = """echo {{ inputs.x }} "{{ inputs.x }}" '{{ inputs.x }}'"""
     quoted = json.dumps(script)
-    (folder / "a.yaml").write_text(
+    (project / "a.yaml").write_text(
         f"{HEAD}nodes: [{{id: a, data: {{nodeType: shell, script: {quoted}, "
         "inputs: [{name: x, type: string}]}}]\nedges: []\n"
     )
     hostile = "$(touch broken); `touch broken` ' \" \\"
 
-    result = run(folder / "a.yaml", x=hostile)
+    result = run(project / "a.yaml", x=hostile)
 
     assert result.status == "succeeded", result.error
-    assert not (folder / "broken").exists()
+    assert not (project / "broken").exists()
     assert result.outputs["stdout"].count("$(touch broken)") == 3
 
 
-def test_a_node_may_have_the_name_of_an_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = settle(tmp_path / "project", monkeypatch)
-    (folder / "a.yaml").write_text(
+def test_a_node_may_have_the_name_of_an_input(project: Path) -> None:
+    (project / "a.yaml").write_text(
         f"{HEAD}nodes:\n"
         "  - {id: text, data: {nodeType: constant, value: node}}\n"
         "  - {id: start, data: {nodeType: trigger}}\n"
@@ -199,4 +195,4 @@ def test_a_node_may_have_the_name_of_an_input(
         "edges: []\n"
     )
 
-    assert run(folder / "a.yaml", text="given").output == "node given"
+    assert run(project / "a.yaml", text="given").output == "node given"

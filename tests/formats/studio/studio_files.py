@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,14 @@ def edges(*chains: str) -> list[dict[str, str]]:
             edge |= {"sourceHandle": out} if out else {}
             found.append(edge | ({"targetHandle": into} if into else {}))
     return found
+
+
+def whorl_says(place: Path, *arguments: str) -> str:
+    """What a command prints in a folder."""
+    program = [sys.executable, "-m", "whorl.interfaces.cli", *arguments]
+    done = subprocess.run(program, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def without_keys(folder: Path, monkeypatch: pytest.MonkeyPatch, config: str = "") -> Path:

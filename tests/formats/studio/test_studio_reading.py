@@ -50,13 +50,6 @@ def test_texts_of_the_file_are_never_code(nasty: str) -> None:
     assert value_of(compute.value, **{"in": "IN"}) == nasty + "IN"
 
 
-@pytest.mark.parametrize("name", ["a/b", "a[1]", "x:y", "a#2", "", 'a"b', "n" * 200])
-def test_ids_that_would_break_addresses_are_refused(name: str) -> None:
-    found = found_in(canvas([node(name, "llm")], "in > out"))
-
-    assert found[0].code in ("W012", "W006")
-
-
 def test_a_helper_gets_a_free_name() -> None:
     taken = [*EVALUATED, node("judge.branch", "transform", template="y")]
 
@@ -79,12 +72,6 @@ def test_events_of_the_dialect_are_reported_as_data() -> None:
     assert {"evaluator_done", "stable_output", "error"} == set(vocabulary["exit_reasons"].values())
 
 
-def test_only_one_trigger_of_a_type() -> None:
-    text = canvas([node("a", "cron_trigger"), node("b", "cron_trigger")], "in > out", "a > out")
-
-    assert "a second cron_trigger" in found_in(text)[-1].message
-
-
 def _calling(**data: str) -> str:
     return canvas([node("call", "http_request", url="https://e.com", **data)], "in > call > out")
 
@@ -97,25 +84,3 @@ def test_a_request_names_a_key_of_the_operator() -> None:
     assert found_in(text) == []
     key = (("type", ir.Constant("Key")), ("name", ir.Constant("billing")))
     assert inputs["auth"] == ir.Fields(key)
-
-
-def _using(**data: Any) -> str:
-    return canvas([node("use", "tool", **data)], "in > use > out")
-
-
-@pytest.mark.parametrize(
-    ("data", "code", "words"),
-    [
-        ({"toolName": "builtin__shell"}, "W023", "a command that is not in the file"),
-        ({"toolName": "builtin__shel"}, "P114", "is not built in, and no server"),
-        ({"toolName": "search"}, "P114", "is not built in, and no server"),
-        ({"toolName": "a__b", "approval": "alway"}, "W007", "must be one of auto, ask, always"),
-        ({"serverName": "a"}, "W006", "lacks the field 'toolName'"),
-    ],
-)
-def test_warnings_and_errors_of_tools(data: dict[str, str], code: str, words: str) -> None:
-    (found,) = found_in(_using(**data))
-
-    assert found.code == code
-    assert words in found.message
-    assert found.span is not None

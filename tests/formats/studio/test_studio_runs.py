@@ -6,12 +6,10 @@ import asyncio
 import json
 import os
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from studio_files import canvas, node, without_keys
+from studio_files import canvas, node, whorl_says, without_keys
 
 import whorl
 from whorl.errors import ProviderError
@@ -101,13 +99,6 @@ LOOP = canvas(
     [node("turn", "loop", maxIterations=3), node("draft", "llm"), node("leave", "exit")],
     "in > turn > draft > leave > out",
 )
-
-
-def whorl_says(place: Path, *arguments: str) -> str:
-    program = [sys.executable, "-m", "whorl.interfaces.cli", *arguments]
-    done = subprocess.run(program, cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_single_iterations_are_inspected_and_replayed(place: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from studio_files import canvas, node, without_keys
+from studio_files import canvas, node, whorl_says, without_keys
 
 import whorl
 from whorl.errors import InvalidWorkflow
@@ -27,13 +25,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(place: Path, text: str, topic: str = "t") -> whorl.Result:
     (place / "canvas.json").write_text(text)
     return whorl.run_sync(whorl.load(place / "canvas.json"), {"topic": topic})
-
-
-def whorl_says(place: Path, *arguments: str) -> Any:
-    program = [sys.executable, "-m", "whorl.interfaces.cli", *arguments, "--json"]
-    done = subprocess.run(program, cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def built_in(tool: str, **given: Any) -> str:
@@ -71,8 +62,8 @@ def test_a_command_of_a_model_runs_when_a_person_has_read_it(place: Path) -> Non
     (place / "whorl.toml").write_text(ALLOWED)
     use = node("use", "tool", toolName="builtin__shell", serverName="", approval="auto")
     asked = run(place, canvas([use], "in > use > out"), topic="echo $((6 * 7))")
-    shown = whorl_says(place, "show", "--brief", asked.run)["waiting_for"]
-    done = whorl_says(place, "runs", "approve", asked.run)
+    shown = json.loads(whorl_says(place, "show", "--brief", asked.run, "--json"))["waiting_for"]
+    done = json.loads(whorl_says(place, "runs", "approve", asked.run, "--json"))
 
     assert asked.status == "waiting"
     assert [question["show"] for question in shown] == [{"command": "echo $((6 * 7))"}]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from jsonschema import Draft202012Validator
 from native_files import EVERYTHING, read_loop, read_step, template
 
 from whorl import ir
-from whorl.dialects import read_workflow
 from whorl.dialects.native import native_schema
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
@@ -91,31 +89,6 @@ FIELDS: list[tuple[str, str, object]] = [
 @pytest.mark.parametrize(("written", "attribute", "expected"), FIELDS)
 def test_fields(written: str, attribute: str, expected: object) -> None:
     assert getattr(read_loop(written), attribute) == expected
-
-
-@pytest.mark.parametrize(
-    ("judge", "is_warned"),
-    [
-        ('"The draft is good: {{ w }}"', True),
-        ('{question: "Is this good? {{ w | upper }}", of: w}', True),
-        ('"The draft is about {{ topic }}"', False),
-        ("The draft is good", False),
-    ],
-)
-def test_a_question_with_the_words_of_a_step_is_warned_of(judge: str, is_warned: bool) -> None:
-    text = f"""
-        whorl: 1
-        inputs: {{topic: string}}
-        steps:
-          turn:
-            repeat:
-              until: {{judge: {judge}}}
-              at_most: 3
-              steps: {{w: {{ask: "Write about {{{{ topic }}}}"}}}}
-    """
-    warnings = [one for one in read_workflow(dedent(text), "w.yaml").warnings if one.code == "W023"]
-
-    assert bool(warnings) is is_warned
 
 
 @pytest.mark.parametrize(

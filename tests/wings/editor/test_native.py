@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,41 +12,7 @@ from whorl.dialects import NoFiles, read_workflow
 from whorl.wings.editor.kit.changes import Edited, edit
 from whorl.wings.editor.kit.operations import read_operations
 
-FILE = """\
-whorl: 1
-inputs: {task: string}
-budget: 1
-steps:
-  # first
-  write: {ask: "Write {{ task }}"}
-  review-it:
-    ask: "Review {{ write }}"
-    returns: {ok: boolean}
-
-  polish:
-    repeat:
-      until:
-        - check.ok
-        - score: {from: "{{ check.score }}", at_least: 0.9, of: draft}
-        - branch: {route: "true"}
-      at_most: 3
-      carry: {last: "{{ draft }}"}
-      steps:
-        draft:
-          ask: "{{ write }} {{ previous.draft | default('') }} {{ results['review-it'].ok }}"
-        check:
-          ask: "Check {{ draft }}"
-          after: draft
-          returns: {ok: boolean, score: number}
-        route:
-          choose:
-            on: check.ok
-            cases:
-              "true": {done: {value: "{{ draft }}"}}
-              "false": {again: {value: "x"}}
-outputs:
-  text: "{{ polish.draft }} {{ polish.check.ok }} {{ results['review-it'].ok }}"
-"""
+FILE = (Path(__file__).parent / "native.yaml").read_text()
 
 
 def apply(*operations: dict[str, Any], text: str = FILE, rewires: bool = True) -> Edited:

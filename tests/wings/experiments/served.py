@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import random
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from answers import answering
 from documents.model import Handler
 from experiments.guess import FILE, GRADE, PLAIN, VARIANTS, run_json, whorl, write_cases
 
@@ -28,7 +27,7 @@ class _Hashing(Handler):
     """A model whose answers follow from what it is asked, whoever asks and however often."""
 
     def do_POST(self) -> None:  # noqa: N802 - its own name
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = self.asked()
         drawn = random.Random(json.dumps(asked["messages"]))
         text = drawn.choice("abcdefgh") * drawn.randrange(1, 10)
         if "response_format" in asked:
@@ -37,22 +36,13 @@ class _Hashing(Handler):
         usage["total_tokens"] = sum(usage.values())
         choice = {"index": 0, "message": {"role": "assistant", "content": text}}
         choice["finish_reason"] = "stop"
-        self._answer({"model": asked["model"], "choices": [choice], "usage": usage})
-
-
-@contextmanager
-def _serving(handler: type[Handler]) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    server.shutdown()
-    server.server_close()
+        self.answer({"model": asked["model"], "choices": [choice], "usage": usage})
 
 
 @pytest.fixture
 def model() -> Iterator[str]:
-    with _serving(_Hashing) as url:
-        yield url
+    with answering(_Hashing) as url:
+        yield f"{url}/v1"
 
 
 SERVED = """
@@ -112,15 +102,16 @@ def billed() -> Iterator[Billed]:
 
     class Billing(Handler):
         def do_POST(self) -> None:  # noqa: N802 - its own name
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked = self.asked()
             with lock:
                 found = model.answer(asked)
             if found is None:
                 self.send_error(401)
             else:
-                self._answer(found)
+                self.answer(found)
 
-    with _serving(Billing) as model.url:
+    with answering(Billing) as url:
+        model.url = f"{url}/v1"
         yield model
 
 

@@ -140,10 +140,6 @@ def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: s
     assert runs_to_the_end(advised(told))
 
 
-TWO = LOOP.replace("iteration >= 3", "iteration >= 2").replace("at_most: 3", "at_most: 2")
-ALL = ("experiment", "what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
-
-
 # Each call reserves a hundred tokens, and takes a few.
 TERSE = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replace(
     "returns:", "max_tokens: 100, returns:"

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 from served import connected
 
-from experiments.guess import CONFIG, EXPERIMENT, FILE, GRADE, VARIANTS, dies_at, run_json, whorl
+from experiments.guess import (
+    CONFIG,
+    FILE,
+    GRADE,
+    PLAIN,
+    SHORT_YES,
+    VARIANTS,
+    dies_at,
+    run_json,
+    whorl,
+)
 
 NO_AMOUNTS = ("-3", "+-1", "nan", "inf", "+nan", "five")
 
@@ -26,17 +36,15 @@ def test_an_invalid_amount_of_dollars_is_reported_before_anything_runs() -> None
 
 
 JUDGED = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}", votes: 3}}\n'
-FREE = GRADE
-PLAIN = EXPERIMENT.replace("explore: {polish: 5}\n", "").replace(FREE, JUDGED)
-VOTES = '[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n'
+ASKING = PLAIN.replace(GRADE, JUDGED)
 
 
-def judged(text: str = PLAIN) -> None:
+def judged(text: str = ASKING) -> None:
     """Three cases whose results a judge grades, who costs more than the trials."""
     Path(FILE).write_text(text)
     Path("cases.csv").write_text("n\n1\n2\n3\n")
     config = CONFIG.replace('"abcd", "abcde"', '"abcd"')
-    Path("whorl.toml").write_text(config + VOTES)
+    Path("whorl.toml").write_text(config + SHORT_YES)
 
 
 def grades(found: Any) -> list[float | None]:
@@ -45,7 +53,7 @@ def grades(found: Any) -> list[float | None]:
 
 def long_results() -> None:
     """Results that make a vote dearer than its question tells; trials cost nothing."""
-    judged(PLAIN.replace(VARIANTS, ""))
+    judged(ASKING.replace(VARIANTS, ""))
     long = "{{ n }} " + "long " * 900
     Path("guess.yaml").write_text(
         f"whorl: 1\ninputs: {{n: integer}}\nsteps: {{say: {{value: '{long}'}}}}\n"
@@ -109,7 +117,7 @@ def made() -> tuple[int, float]:
 @pytest.mark.parametrize("at", [15, 19])
 def test_what_a_crash_has_left_undone_is_advised_to_be_run(at: int) -> None:
     """It comes in a trial, or in a grading."""
-    judged(PLAIN.replace("at_once: 6", "at_once: 1"))
+    judged(ASKING.replace("at_once: 6", "at_once: 1"))
     assert dies_at(at, ("experiment", "run", FILE))
     before = run_json("ls", "--all", "--limit", "1000")
     ended = [run for run in before if run["status"] == "succeeded" and run["workflow"] == "guess"]
