@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.person import fork_run
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.journal.forking import Fork, fork_run, look_into, moment
+from whorl.runtimes.journal.forking import Fork, look_into, moment
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
