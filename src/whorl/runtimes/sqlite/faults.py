@@ -113,12 +113,9 @@ def damaged(run: str, seq: int | None, what: str, code: str = "R906") -> StoreEr
     return StoreError(words, help=advice, code=code)
 
 
-def refused(what: str, code: str, remedy: str = "") -> StoreError:
-    return StoreError(what, code=code, help=remedy)
-
-
 def unknown(run: str) -> StoreError:
-    return refused(f"there is no run {run!r} in the store", "W902", "`whorl ls` lists the runs")
+    words = f"there is no run {run!r} in the store"
+    return StoreError(words, code="W902", help="`whorl ls` lists the runs")
 
 
 def check_format(path: str, version: int) -> None:
