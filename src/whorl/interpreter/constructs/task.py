@@ -79,7 +79,6 @@ def has_unsubscribed(machine: State, child: str, outcome: Outcome) -> bool:
 
 
 def is_unsubscribing(machine: State) -> bool:
-    """Checks whether addresses are being removed."""
     root = machine.plain_frames.get(machine.state["root"])
     return root is not None and bool(root.get("unsubscribing"))
 

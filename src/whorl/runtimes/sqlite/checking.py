@@ -44,8 +44,6 @@ SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM jour
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of a store."""
-
     file_bytes: int
     log_bytes: int
     free_bytes: int
@@ -61,7 +59,6 @@ def fits(row: tuple[Any, ...], types: Types) -> bool:
 
 
 def faults(connection: apsw.Connection) -> list[str]:
-    """Returns each damage with its run and entry."""
     return list(islice(_faults(connection), FAULTS_MAX))
 
 
@@ -81,7 +78,6 @@ def _faults(connection: apsw.Connection) -> Iterator[str]:
 
 
 def is_of_run(fault: str, run: str) -> bool:
-    """Returns whether a damage belongs to a run."""
     return fault.startswith((f"run {run!r}:", f"run {run!r},"))
 
 

@@ -128,7 +128,6 @@ class RunFilter:
     is_reversed: bool = False
 
     def conditions(self) -> tuple[list[str], list[Column]]:
-        """Returns the SQL conditions with their values."""
         asked = {name: getattr(self, name) for name in _CONDITIONS}
         if self.status == "interrupted":
             asked["status"] = "running"
@@ -141,8 +140,6 @@ class RunFilter:
 
 
 class RunListing(StorePart):
-    """The queries of lists."""
-
     _number: Callable[[str], int]
     read: Callable[..., Iterator[Entry]]
 

@@ -94,8 +94,6 @@ _CHANGED: Final = "it has changed since it was written: its checksum differs"
 
 
 class EntryReading(StorePart):
-    """The queries for entries of a run."""
-
     def read(
         self,
         run: str,
@@ -262,8 +260,6 @@ _MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) F
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """The memory under one key."""
-
     key: str
     records: int
     updated_at: float

@@ -154,7 +154,6 @@ class Editor:
             self.insert(path, index, None, value[index])
 
     def rename(self, path: Path, name: str) -> None:
-        """Writes another key."""
         holder = self.now.container(path[:-1])
         assert isinstance(holder, Mapping)
         old = holder.entries[path[-1]]
@@ -358,7 +357,6 @@ def _opened(text: Text, path: Path) -> Iterator[list[Patch]]:
 
 
 def _renamed(text: Text, path: Path, name: str) -> Iterator[list[Patch]]:
-    """Returns the ways of writing another key."""
     holder = text.container(path[:-1])
     assert isinstance(holder, Mapping)
     key = holder.entries[path[-1]].key

@@ -145,7 +145,6 @@ class Text:
         return value_at(self.root, path)
 
     def place(self, path: Path) -> Place:
-        """Returns the place of an entry or item."""
         value = value_at(self.root, path[:-1])
         assert not isinstance(value, Scalar)
         return value.layout.places[path[-1]]
