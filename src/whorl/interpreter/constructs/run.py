@@ -174,8 +174,7 @@ def end_now(machine: State, outcome: Outcome) -> None:
 
     A run that is already ending keeps its outcome, and stops waiting.
     """
-    root = machine.state["root"]
-    frame = machine.plain_frames[root]
+    frame = machine.plain_frames[machine.state["root"]]
     if "ending" in machine.state:
         outcome = machine.state.pop("ending")
         for child in frame.pop("unsubscribing", {}):

@@ -119,8 +119,7 @@ def leave_key(machine: State, frame: TaskFrame) -> None:
 
 
 def _mark(inputs: Values) -> str:
-    text = json.dumps(inputs, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def may_help(policy: Retry, fault: Error) -> bool:

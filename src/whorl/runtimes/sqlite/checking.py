@@ -38,18 +38,14 @@ _COUNTS: Final = """SELECT number, last_seq, coalesce(entries, 0), coalesce(last
     LEFT JOIN (SELECT run, count(*) AS entries, max(seq) AS last FROM journal GROUP BY run) AS kept
     ON kept.run = number WHERE last_seq <> coalesce(entries, 0) OR last_seq <> coalesce(last, 0)"""
 _USERS: Final = "SELECT run FROM payload_uses WHERE payload = ? LIMIT ?"
-SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
-    (SELECT count(*) FROM payloads)"""
+SIZES: Final = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal)"
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
     file_bytes: int
-    log_bytes: int
-    free_bytes: int
     runs: int
     entries: int
-    payloads: int
 
 
 def fits(row: tuple[Any, ...], types: Types) -> bool:

@@ -108,9 +108,8 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 
 def damaged(run: str, seq: int | None, what: str, code: str = "R906") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
-    words = f"{place}: {what}"
     advice = DOCTOR if code == "R906" else "use the version of Whorl that wrote it"
-    return StoreError(words, help=advice, code=code)
+    return StoreError(f"{place}: {what}", help=advice, code=code)
 
 
 def unknown(run: str) -> StoreError:

@@ -268,8 +268,7 @@ class RunListing(StorePart):
 
     def runs_charged(self, since: float = 0.0, run: str = "", *, with_tries: bool = False) -> int:
         """Returns the number of runs in `charges`."""
-        asked = (int(since // HOUR_S), run, with_tries)
-        return int(self._reader.rows(_COUNT, asked)[0][0])
+        return int(self._reader.rows(_COUNT, (int(since // HOUR_S), run, with_tries))[0][0])
 
     def names(self) -> list[str]:
         """Returns the names of all workflows that have runs."""
