@@ -11,14 +11,13 @@ import selectors
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from conformance.person import check_refusal, during, events_for, fork_for
+from conformance.person import check_refusal, during, events_for, fork_for, fork_run
 from conformance.reading import workflow_of
 from conformance.recording import records_in
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.forking import fork_run
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import EPOCH

@@ -24,7 +24,7 @@ from whorl.interpreter.events import Event, numbered
 from whorl.interpreter.requests import objection
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.forking import Fork, look_into
+from whorl.runtimes.journal.forking import Fork, look_into, new_run_of
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Journal, RunId
@@ -77,6 +77,14 @@ def fork_for(request: dict[str, Any]) -> Fork | None:
     """The fork that a request asks for, if it does; it is made once."""
     told = request.get("fork")
     return Fork(told["at"], told.get("set") or {}, key="forked once") if told else None
+
+
+async def fork_run(
+    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
+) -> tuple[RunId, bool]:
+    """Stores a fork in one transaction, without an owner; False if its key exists already."""
+    made, events = new_run_of(store, source, fork, run=run, now=now)
+    return await store.create(made, *events)
 
 
 def during(request: dict[str, Any]) -> str | None:

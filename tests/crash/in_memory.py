@@ -16,11 +16,12 @@ from conformance.reading import workflow_of
 from conformance.replies import Script, ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from crash.promise import Trace, watch
+from strikes import StruckJournal
 from whorl.errors import UsageError
 from whorl.interpreter.plan import Plan
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime
+from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -51,7 +52,7 @@ class _Place:
 class Moment:
     """What a crash would leave behind: all that the rest of a run depends on."""
 
-    journal: MemoryJournal
+    journal: StruckJournal
     performed: Counter[str]
     passed_s: float
     place: _Place
@@ -87,7 +88,7 @@ class CrashingCase:
     def run(self) -> tuple[Trace, list[Moment]]:
         """Runs the case without a crash; gives the moments before and after each append, too."""
         self._moments = moments = []
-        self._begin(MemoryJournal(self._strike), 0.0)
+        self._begin(StruckJournal(strike=self._strike), 0.0)
         trace = self._go_on(_Place())
         self._moments = None
         return trace, moments
@@ -100,15 +101,15 @@ class CrashingCase:
         self.script.performed.update(moment.performed)
         return self._go_on(self._left(moment.place))
 
-    def _begin(self, journal: MemoryJournal, passed_s: float) -> None:
-        workers = ScriptedWorkers(self.script)
+    def _begin(self, journal: StruckJournal, passed_s: float) -> None:
+        workers, self._journal = ScriptedWorkers(self.script), journal
         self._runtime = SimulatedRuntime(workers, journal, passed_s=passed_s)
 
     def _strike(self, point: str, run: RunId) -> None:
         if self._moments is not None:
             is_driving = self._steps[self._place.step][0] == "drive"
             now = asyncio.get_running_loop().time() if is_driving else self._runtime.now() - EPOCH
-            journal, performed = self._runtime.journal.copy(), self.script.performed.copy()
+            journal, performed = self._journal.copy(), self.script.performed.copy()
             is_before = point == "before"
             self._moments.append(Moment(journal, performed, now, self._place, run, is_before))
         elif self._second is not None:
@@ -118,7 +119,7 @@ class CrashingCase:
                 raise Crash(point)
 
     def _go_on(self, place: _Place) -> Trace:
-        journal, wrong = self._runtime.journal, list[str]()
+        journal, wrong = self._journal, list[str]()
         while place.step < len(self._steps):
             self._place = self._begun(place)
             try:
@@ -143,7 +144,7 @@ class CrashingCase:
             self.script.forget_calls()
             number = sum(before == "start" for before, _ in self._steps[: place.step])
             return begun if what == "fork" else replace(begun, run=RunId(f"run{number}"))
-        journal, run = self._runtime.journal, place.run
+        journal, run = self._journal, place.run
         begun = replace(begun, asked=_asked(journal, run))
         if not request or "wait" in request or "fork" in request:
             return replace(begun, later_s=parse_duration(request.get("wait", 0)))
@@ -168,7 +169,7 @@ class CrashingCase:
 
     def _left(self, place: _Place) -> _Place:
         """Where a crash leaves a case: requests are made again only if they were lost."""
-        journal = self._runtime.journal
+        journal = self._journal
         what, _ = self._steps[place.step]
         if what == "start":
             try:
@@ -193,5 +194,5 @@ def _steps_of(case: Case) -> list[tuple[str, dict[str, Any]]]:
     return steps
 
 
-def _asked(journal: MemoryJournal, run: RunId) -> int:
+def _asked(journal: StruckJournal, run: RunId) -> int:
     return sum(entry.event.kind in ASKED for entry in journal.read(run))

@@ -6,10 +6,11 @@ import pytest
 
 from conformance.replies import Script, ScriptedWorkers
 from crash.in_memory import Crash
+from strikes import StruckJournal
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
+from whorl.runtimes.simulated import SimulatedRuntime
 
 pytestmark = pytest.mark.threat(row="T1")
 
@@ -34,7 +35,7 @@ def test_an_open_call_in_a_crash_is_delivered_as_its_step_says(
             has_crashed = True
             raise Crash(point)
 
-    journal = MemoryJournal(strike)
+    journal = StruckJournal(strike=strike)
     runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
     text = f"whorl: 1\nsteps: {{send: {{http: 'https://a.example', delivery: {delivery}}}}}\n"
     run = runtime.start(read_workflow(text, "case.yaml").workflow, {})

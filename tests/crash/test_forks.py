@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conformance.person import fork_run
 from conformance.replies import Script, ScriptedWorkers
 from crash.stored import Crash
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.forking import Fork, fork_run, look_into
+from whorl.runtimes.journal.forking import Fork, look_into
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore

@@ -16,12 +16,13 @@ from conformance.replies import Script, ScriptedWorkers
 from conformance.running import drive, options_of, result_of
 from crash.in_memory import Crash
 from simulation.turns import JumpingTurns
+from strikes import StruckJournal
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
 from whorl.runtimes.journal.folding import Replay, catch_up
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.journal.keys import Seals
-from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
+from whorl.runtimes.simulated import SimulatedRuntime
 from whorl.runtimes.time_slices import CPU_MAX_S
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Recorded:
         lines[3] = f'"entries": [\n{entries}\n]'
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
-    def journal(self) -> MemoryJournal:
+    def journal(self) -> StruckJournal:
         """The run in a journal in memory."""
         journal = _journal()
         events = [Event(kind, address, at, body) for kind, address, at, body in self.entries]
@@ -74,9 +75,9 @@ class Recorded:
         return journal
 
 
-def _journal() -> MemoryJournal:
+def _journal() -> StruckJournal:
     # Secrets of recorded runs are opened with the key that they were sealed with.
-    return MemoryJournal(seals=Seals(given=_KEY))
+    return StruckJournal(seals=Seals(given=_KEY))
 
 
 def _json(value: Any) -> str:
@@ -120,14 +121,15 @@ def _interrupt(runtime: SimulatedRuntime, run: RunId, script: Script, address: s
         if script.performed[address]:
             raise Crash(point)
 
-    runtime.journal.crash_hook = strike
+    assert isinstance(runtime.journal, StruckJournal)
+    runtime.journal.strike = strike
     with suppress(Crash):
         runtime.resume(run)
-    runtime.journal.crash_hook = None
+    runtime.journal.strike = None
     assert script.performed[address] == 1
 
 
-def _snapshot(journal: MemoryJournal, run: RunId, *, is_sliced: bool) -> list[Any]:
+def _snapshot(journal: StruckJournal, run: RunId, *, is_sliced: bool) -> list[Any]:
     """The state in the middle, at an entry by which the journal has all notes of the machine.
 
     The past of a fork has no snapshots: the first one is that of the fork itself.
@@ -150,7 +152,7 @@ def _snapshot(journal: MemoryJournal, run: RunId, *, is_sliced: bool) -> list[An
     return found
 
 
-def result(journal: MemoryJournal, run: RunId) -> dict[str, Any]:
+def result(journal: StruckJournal, run: RunId) -> dict[str, Any]:
     """What must come of a run in every later version."""
     document = result_of(journal, run).document
     error = document["error"] or {}

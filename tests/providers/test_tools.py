@@ -27,6 +27,7 @@ from provider_server import (
 )
 from wires import ANTHROPIC, OPENAI, Format, anthropic_event, anthropic_message, every_format
 
+from strikes import StruckJournal
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
@@ -37,7 +38,6 @@ from whorl.providers.task import Request
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import NewRun, RunId
-from whorl.runtimes.simulated import MemoryJournal
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def test_a_tool_that_failed_is_reported_to_the_model_and_to_people() -> None:
         "mcp": {"t": {"command": PROGRAM}},
         "providers": {"s": {"kind": "scripted", "model": "m", "replies": [{"replies": replies}]}},
     }
-    journal = MemoryJournal()
+    journal = StruckJournal()
 
     result = asyncio.run(run_to_the_end(settings_from(table, {}), journal))
 
@@ -327,14 +327,14 @@ class Crash(Exception):
     """The process is gone."""
 
 
-async def run_to_the_end(settings: Settings, journal: MemoryJournal) -> dict[str, Any]:
+async def run_to_the_end(settings: Settings, journal: StruckJournal) -> dict[str, Any]:
     """Drives a run again and again until it ends."""
     workflow = read_workflow(WORKFLOW, "w.yaml", ProjectFiles(".")).workflow
     made = NewRun(RunId("r"), to_json(workflow), content_hash(to_json(workflow)), "w", "native")
     body: Any = {"run": "r", "seed": "s", "input": {}}
-    hook, journal.crash_hook = journal.crash_hook, None
+    strike, journal.strike = journal.strike, None
     await journal.create(made, Event("run.started", "", 0.0, body))
-    journal.crash_hook = hook
+    journal.strike = strike
     while True:
         folded = fold(journal, RunId("r"))
         async with providers_for(settings) as providers:
@@ -365,7 +365,7 @@ def test_a_crash_at_any_append_repeats_no_finished_call(form: Format) -> None:
         else:
             send(writer, b"".join(form.pieces(["It says ", "GRÜSSE"])), kind=form.stream_type)
 
-    async def attempt(point: int) -> tuple[Any, MemoryJournal, int, list[Seen]]:
+    async def attempt(point: int) -> tuple[Any, StruckJournal, int, list[Seen]]:
         struck = 0
 
         def strike(when: str, run: RunId) -> None:
@@ -374,7 +374,7 @@ def test_a_crash_at_any_append_repeats_no_finished_call(form: Format) -> None:
             if struck == point:
                 raise Crash
 
-        journal = MemoryJournal(strike)
+        journal = StruckJournal(strike=strike)
         async with serve(answer) as server:
             result = await run_to_the_end(settings_with_tools(form, server.url), journal)
             return result, journal, struck, server.seen

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from conformance.person import fork_run
 from simulation.runs import check_step
 from simulation.world import World
 from whorl.interpreter.events import FED_KINDS, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.journal.folding import Replay, fold
-from whorl.runtimes.journal.forking import Fork, fork_run, look_into
+from whorl.runtimes.journal.forking import Fork, look_into
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.simulated import MemoryJournal
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.person import fork_run
 from crash.priced import Priced
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Emit, Reply, Request
-from whorl.runtimes.journal.forking import Fork, fork_run, look_into, moment
+from whorl.runtimes.journal.forking import Fork, look_into, moment
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore

@@ -352,8 +352,6 @@ Frame: TypeAlias = PlainFrame | ProgramFrame | BlockFrame | ForEachFrame | LoopF
 
 
 class RunState(Budgeted):
-    """A whole run."""
-
     format: int
     status: str
     run: str

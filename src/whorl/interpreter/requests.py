@@ -332,8 +332,7 @@ def _cancelled(machine: State, body: dict[str, Any]) -> None:
 
 def _exhausted(machine: State, body: dict[str, Any]) -> None:
     most = f"the run has computed for {body['cpu_s']:g} s of CPU, the most that it may"
-    error = error_at("", "R105", most, facts={"cpu_s": body["cpu_s"]})
-    run.end_now(machine, failed(error))
+    run.end_now(machine, failed(error_at("", "R105", most, facts={"cpu_s": body["cpu_s"]})))
 
 
 def _accepted(machine: State, body: dict[str, Any]) -> None:

@@ -194,10 +194,16 @@ def is_light(expression: Expression) -> bool:
 
 
 def path_in(expression: Expression) -> tuple[str, Path] | None:
-    """Return the name and the keys of an expression that only reads them, such as `a.b[0]`."""
+    """Return the name and the keys of an expression that only reads them, such as `a.b[0]`.
+
+    One that does not parse has none.
+    """
     from whorl.language.tree import whole_path_of
 
-    value = parse(expression).value
+    try:
+        value = parse(expression).value
+    except LanguageError:
+        return None
     path = None if value is None else whole_path_of(value)
     return None if path is None else (path[0].name, path[1])
 

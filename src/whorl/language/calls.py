@@ -350,7 +350,6 @@ def whole(value: Value, operation: str, argument: str) -> int:
 
 
 def positive(value: Value, operation: str, argument: str) -> int:
-    """Return a whole number above 0."""
     number = whole(value, operation, argument)
     if number < 1:
         raise EvaluationError(f"{operation} needs a number above 0 as {argument!r}, not {number}")

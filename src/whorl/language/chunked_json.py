@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from json import JSONDecodeError, JSONDecoder
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from whorl.lazily import regex
 
@@ -102,6 +102,11 @@ def read_pieces(text: str, decoder: JSONDecoder) -> Any:
     if end != len(text):
         raise JSONDecodeError("Extra data", text, end)
     return value
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Refuses NaN and Infinity, which Python's decoders read."""
+    raise ValueError(f"{name} is not JSON")
 
 
 class _Reader:

@@ -50,7 +50,6 @@ class Context:
 
 
 def compile_expression(node: tree.Expr, context: Context) -> Evaluate:
-    """Turn an expression into a closure."""
     return _EXPRESSIONS[type(node)](node, context)
 
 
@@ -267,7 +266,6 @@ def _conditional(node: tree.Conditional, context: Context) -> Evaluate:
 
 
 def _apply(node: tree.Apply, context: Context) -> Evaluate:
-    """Turn the call of a library function into a closure."""
     entry, offset = node.function, node.offset
     call, pay, borrows = entry.call, context.semantics.pay, entry.borrows
     arguments = [compile_expression(argument, context) for argument in node.arguments]
@@ -300,7 +298,6 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
 
 
 def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
-    """Turn `target.name(...)` into a closure."""
     from whorl.language.core import METHODS_OF
     from whorl.language.core.methods import owner_of
 
@@ -364,7 +361,6 @@ class Program:
 
 
 def compile_tree(source: tree.Tree) -> Program:
-    """Turn a tree into closures."""
     context = Context(semantics_of(source.syntax, source.library), source.bound)
     value = None if source.value is None else compile_expression(source.value, context)
     return Program(

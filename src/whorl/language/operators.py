@@ -238,7 +238,6 @@ COMPARISON: dict[str, Callable[[Run, Value, Value], bool]] = {
 
 
 def sign(run: Run, symbol: str, value: Value) -> Value:
-    """Return `-value` or `+value`."""
     if isinstance(value, int | float):
         return run.check_number(-value, "'-'") if symbol == "-" else +value
     raise EvaluationError(f"cannot use {symbol!r} on {kind_of(value)}")

@@ -32,8 +32,6 @@ _UNSUPPORTED = {
 
 
 class Match:
-    """A match of a pattern in a text."""
-
     __slots__ = ("_match",)
 
     def __init__(self, match: Any) -> None:
@@ -72,12 +70,10 @@ class Pattern:
         self.cost: int = program.programsize
 
     def search(self, text: str) -> Match | None:
-        """Find the first match in a text."""
         match = self._program.search(_checked(text))
         return None if match is None else Match(match)
 
     def match(self, text: str) -> Match | None:
-        """Match at the start of a text."""
         match = self._program.match(_checked(text))
         return None if match is None else Match(match)
 

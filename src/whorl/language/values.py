@@ -52,8 +52,6 @@ class Scope(Protocol):
 
 
 class MappingScope:
-    """A scope over one mapping."""
-
     __slots__ = ("mapping",)
 
     def __init__(self, mapping: Mapping[str, Json]) -> None:
@@ -265,7 +263,6 @@ def item_of(value: Value, key: Value) -> Value:
 
 
 def slice_of(value: Value, start: Value, stop: Value, step: Value) -> Value:
-    """Return `value[start:stop:step]`."""
     for bound in (start, stop, step):
         if bound is not None and type(bound) is not int:
             raise EvaluationError(f"a slice needs whole numbers, not {kind_of(bound)}")

@@ -383,7 +383,6 @@ class Driver:
 
     @property
     def calls(self) -> int:
-        """The number of running tasks."""
         return len(self._work)
 
     async def drive(self, *, patience_s: float | None = None) -> str:

@@ -111,7 +111,9 @@ class PureDriver:
                 match command:
                     case Perform(address):
                         if not is_full or self.machine.is_sent(address):
-                            intents = sure if self._is_sure(command) else wanted
+                            is_sure = command.kind in self._effects
+                            is_sure = is_sure and not is_limited(self.machine, address)
+                            intents = sure if is_sure else wanted
                             intents[address] = self._asked[address] = command
                     case Send(address, cap):
                         perform = self._asked.pop(address, None)
@@ -133,9 +135,6 @@ class PureDriver:
     def is_asked(self, perform: Perform) -> bool:
         """Returns whether a task still waits for its intent."""
         return self._asked.get(perform.address) is perform
-
-    def _is_sure(self, perform: Perform) -> bool:
-        return perform.kind in self._effects and not is_limited(self.machine, perform.address)
 
     def _intent(self, perform: Perform, at: float) -> Event:
         body: dict[str, Json] = {"kind": perform.kind}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.errors import Fenced, UsageError
 from whorl.interpreter import BEHAVIOUR
@@ -16,7 +15,7 @@ from whorl.ir import Workflow, content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.forking import Fork, fork_run
+from whorl.runtimes.journal.forking import Fork, new_run_of
 from whorl.runtimes.journal.journal import (
     Entry,
     LoopRow,
@@ -32,6 +31,8 @@ from whorl.runtimes.journal.sealed_secrets import redaction_of, sealed, secrets_
 from whorl.runtimes.time_slices import CPU_MAX_S
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Iterator, Sequence
+
     from whorl.language import Json
     from whorl.runtimes.driver import Workers
     from whorl.runtimes.runtime import Watcher
@@ -40,13 +41,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 EPOCH = 1_700_000_000.0
-# Called before and after each append takes effect; raising there is a crash.
-CrashHook: TypeAlias = Callable[[str, RunId], None]
 
 
 class AllLoops(RunFold[LoopFold]):
-    """Keeps every loop."""
-
     __slots__ = ()
 
     def loop_for(self, event: Event, address: str) -> LoopFold | None:
@@ -74,28 +71,18 @@ class _Run:
 class MemoryJournal:
     """Implements `Journal` with lists."""
 
-    crash_hook: CrashHook | None = None
     seals: Seals = field(default_factory=Seals)
     _runs: dict[RunId, _Run] = field(default_factory=dict)
     _memories: dict[str, list[Json]] = field(default_factory=dict)
-
-    def copy(self, crash_hook: CrashHook | None = None) -> MemoryJournal:
-        runs = {
-            run: replace(made, entries=made.entries.copy(), snapshots=made.snapshots.copy())
-            for run, made in self._runs.items()
-        }
-        return MemoryJournal(crash_hook, self.seals, runs, self._memories.copy())
 
     async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         for other in self._runs.values():
             if run.key and other.made.key == run.key:
                 return other.made.id, False
-        self._strike("before", run.id)
         self._runs[run.id] = made = _Run(run, list(events))
         if run.state is not None:
             made.snapshots.append((len(events), run.state))
         self._remember(run.memories)
-        self._strike("after", run.id)
         return run.id, True
 
     async def claim(self, run: RunId) -> int:
@@ -116,10 +103,8 @@ class MemoryJournal:
         stored = self._run(run)
         if stored.owner != owner or (after is not None and after != len(stored.entries)):
             raise Fenced(f"run {run!r} has another owner")
-        self._strike("before", run)
         stored.entries.extend(events)
         self._remember(records_in(events))
-        self._strike("after", run)
         return len(stored.entries)
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
@@ -182,10 +167,6 @@ class MemoryJournal:
         if run not in self._runs:
             raise UsageError(f"no run {run!r}", code="W902")
         return self._runs[run]
-
-    def _strike(self, point: str, run: RunId) -> None:
-        if self.crash_hook is not None:
-            self.crash_hook(point, run)
 
 
 class _JumpingSelector(selectors.SelectSelector):
@@ -266,8 +247,9 @@ class SimulatedRuntime:
         return made_run
 
     def fork(self, source: RunId, fork: Fork, *, run: str = "fork") -> RunId:
-        made = fork_run(self.journal, source, fork, run=RunId(run), now=self.now())
-        forked, _ = self._until_done(made)
+        fork_id, now = RunId(run), self.now()
+        made, events = new_run_of(self.journal, source, fork, run=fork_id, now=now)
+        forked, _ = self._until_done(self.journal.create(made, *events))
         return forked
 
     def resume(

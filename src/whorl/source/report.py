@@ -69,7 +69,6 @@ class Report:
             listed.append(diagnostic)
 
     def stop(self, diagnostic: Diagnostic) -> NoReturn:
-        """Raise all findings, this one last."""
         raise InvalidWorkflow([*self.errors, diagnostic])
 
     def finish(self) -> tuple[Diagnostic, ...]:

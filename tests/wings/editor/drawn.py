@@ -12,8 +12,8 @@ from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.editor import Editor
-from whorl.source.editing.rereading import Path as Indexes
-from whorl.source.editing.rereading import shape_of
+from whorl.source.editing.shapes import Path as Indexes
+from whorl.source.editing.shapes import shape_of
 from whorl.source.editing.text import UNEXACT, apply
 from whorl.wings.editor.kit.changes import Edited, edit, open_text
 from whorl.wings.editor.kit.operations import read_operations

@@ -319,8 +319,7 @@ def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome
         return False
     if node.retry.on and not may_help(node.retry, outcome["error"]):
         return False
-    child = frame["children"].pop(name)
-    machine.drop(child)
+    machine.drop(frame["children"].pop(name))
     _forget_results(machine.values_at(frame["scope"]), plan, name)
     _count_running(frame, -1)
     frame.setdefault("attempts", {})[name] = attempt

@@ -11,7 +11,7 @@ from whorl.interpreter.constructs.block import new_block, results
 from whorl.interpreter.constructs.loops import loop
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
-from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
+from whorl.interpreter.frames import children_of, error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Branch, Break, Gate, Stop, Wait
@@ -278,9 +278,10 @@ class ForEachBehaviour(Behaviour):
 
 def _holds_loop(machine: State, key: str) -> bool:
     """Checks whether the code of an item has made a loop, which a person may continue."""
-    frame: Any = machine.frames[key]
-    below = [*frame.get("children", {}).values(), *filter(None, [frame.get("body")])]
-    return frame["kind"] == "loop" or any(_holds_loop(machine, each) for each in below)
+    frame = machine.frames[key]
+    return frame["kind"] == "loop" or any(
+        _holds_loop(machine, below) for below in children_of(frame)
+    )
 
 
 def _item_left(machine: State, key: str) -> None:

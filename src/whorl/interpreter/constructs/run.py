@@ -16,6 +16,7 @@ from whorl.interpreter.events import inner
 from whorl.interpreter.frames import discard
 from whorl.interpreter.state import Behaviour
 from whorl.language import LanguageError
+from whorl.language.chunked_json import refuse_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,8 +174,7 @@ def end_now(machine: State, outcome: Outcome) -> None:
 
     A run that is already ending keeps its outcome, and stops waiting.
     """
-    root = machine.state["root"]
-    frame = machine.plain_frames[root]
+    frame = machine.plain_frames[machine.state["root"]]
     if "ending" in machine.state:
         outcome = machine.state.pop("ending")
         for child in frame.pop("unsubscribing", {}):
@@ -317,10 +317,6 @@ def _read(port: Port, text: str, written: bool) -> Json:
     is_json = port.type in ("json", "list", "files") and text.lstrip()[:1] in ("{", "[")
     if written and is_json:
         with suppress(ValueError, RecursionError):
-            value: Json = json.loads(text, parse_constant=_refuse)
+            value: Json = json.loads(text, parse_constant=refuse_constant)
             return value
     return [text] if port.type == "files" else text
-
-
-def _refuse(word: str) -> None:
-    raise ValueError(word)

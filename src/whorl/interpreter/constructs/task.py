@@ -79,7 +79,6 @@ def has_unsubscribed(machine: State, child: str, outcome: Outcome) -> bool:
 
 
 def is_unsubscribing(machine: State) -> bool:
-    """Checks whether addresses are being removed."""
     root = machine.plain_frames.get(machine.state["root"])
     return root is not None and bool(root.get("unsubscribing"))
 
@@ -120,8 +119,7 @@ def leave_key(machine: State, frame: TaskFrame) -> None:
 
 
 def _mark(inputs: Values) -> str:
-    text = json.dumps(inputs, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def may_help(policy: Retry, fault: Error) -> bool:

@@ -151,16 +151,9 @@ def check_truths(subject: scopes.Subject) -> Iterator[Diagnostic]:
     """
     tests = {id(c.test) for _, _, c, _ in subject.conditions() if isinstance(c, When)}
     for use in scopes.uses_in(subject.workflow) if subject.is_text_suspicious and tests else ():
-        path = _path(use.expression) if id(use.expression) in tests else None
+        path = path_in(use.expression) if id(use.expression) in tests else None
         if path is not None and _is_text(use, path):
             yield _counts_as_true(subject, use, path)
-
-
-def _path(expression: Expression) -> Path | None:
-    try:
-        return path_in(expression)
-    except LanguageError:
-        return None
 
 
 def _is_text(use: scopes.Use, path: Path) -> bool:

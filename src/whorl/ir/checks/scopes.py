@@ -18,7 +18,7 @@ from whorl.ir import expressions, nodes
 from whorl.ir.nodes import Assign, Block, ForEach, Loop, Node, Workflow
 from whorl.ir.values import Expression, Port, Value
 from whorl.ir.walk import Places, blocks_of, names_given, node_path, slot_path, walk
-from whorl.language import LanguageError, path_in
+from whorl.language import path_in
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -114,10 +114,7 @@ class Shapes:
         """Returns the shape of a value that is only a path, such as `{{ review.notes }}`."""
         if not isinstance(value, Expression):
             return None
-        try:
-            path = path_in(value)
-        except LanguageError:
-            return None
+        path = path_in(value)
         return None if path is None else reduce(part_of, path[1], find(path[0]))
 
     def of_fact(self, loop: nodes.Loop, fact: nodes.Fact) -> Shape | None:

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.language.calls import Family, FunctionEntry, Run, number, positive, text, whole
+from whorl.language.chunked_json import refuse_constant
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.operators import fill_percent
 from whorl.language.values import well_formed
@@ -390,10 +391,6 @@ def from_json(run: Run, value: Value) -> Value:
         raise EvaluationError(f"fromjson was given a text that is not JSON: {error}") from None
     run.weigh(parsed)
     return without_surrogates(parsed) if "\\u" in source else parsed
-
-
-def refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def finite(digits: str) -> float:

@@ -40,7 +40,6 @@ def _template(source: str, library: str) -> tree.Tree:
 
 
 def read_plain(source: str, library: str) -> tree.Tree:
-    """Read a text with placeholders."""
     body: list[tree.Stmt] = []
     end = 0
     for place in _PLACE.finditer(source):

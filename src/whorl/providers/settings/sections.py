@@ -255,7 +255,6 @@ def runtime_from(section: Table) -> RuntimeSettings:
 
 
 def names_cluster(table: Mapping[str, object]) -> bool:
-    """Whether a table configures a cluster."""
     section = table.get("runtime")
     return isinstance(section, dict) and bool(section.get("temporal"))
 

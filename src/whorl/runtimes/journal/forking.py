@@ -50,14 +50,6 @@ class Fork:
     steps: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
-async def fork_run(
-    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
-) -> tuple[RunId, bool]:
-    """Stores the new run in one transaction, without an owner; False if its key exists already."""
-    made, events = new_run_of(store, source, fork, run=run, now=now)
-    return await store.create(made, *events)
-
-
 def new_run_of(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[NewRun, list[Event]]:

@@ -54,8 +54,6 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The audit of a store."""
-
     store: SqliteStore
 
     async def add(self, deed: AuditEntry) -> None:

@@ -38,20 +38,14 @@ _COUNTS: Final = """SELECT number, last_seq, coalesce(entries, 0), coalesce(last
     LEFT JOIN (SELECT run, count(*) AS entries, max(seq) AS last FROM journal GROUP BY run) AS kept
     ON kept.run = number WHERE last_seq <> coalesce(entries, 0) OR last_seq <> coalesce(last, 0)"""
 _USERS: Final = "SELECT run FROM payload_uses WHERE payload = ? LIMIT ?"
-SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
-    (SELECT count(*) FROM payloads)"""
+SIZES: Final = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal)"
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of a store."""
-
     file_bytes: int
-    log_bytes: int
-    free_bytes: int
     runs: int
     entries: int
-    payloads: int
 
 
 def fits(row: tuple[Any, ...], types: Types) -> bool:
@@ -61,7 +55,6 @@ def fits(row: tuple[Any, ...], types: Types) -> bool:
 
 
 def faults(connection: apsw.Connection) -> list[str]:
-    """Returns each damage with its run and entry."""
     return list(islice(_faults(connection), FAULTS_MAX))
 
 
@@ -81,7 +74,6 @@ def _faults(connection: apsw.Connection) -> Iterator[str]:
 
 
 def is_of_run(fault: str, run: str) -> bool:
-    """Returns whether a damage belongs to a run."""
     return fault.startswith((f"run {run!r}:", f"run {run!r},"))
 
 

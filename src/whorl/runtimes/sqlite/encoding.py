@@ -11,11 +11,12 @@ import json
 import struct
 import zlib
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
-from whorl.language.chunked_json import read_pieces, write_pieces
+from whorl.language.chunked_json import read_pieces, refuse_constant, write_pieces
+from whorl.source import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,11 +54,16 @@ Stored: TypeAlias = str | bytes
 _ENCODER: Final = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
 )
+_DECODER: Final = json.JSONDecoder(parse_constant=refuse_constant)
 _MAKE: Final = json.encoder.c_make_encoder  # type: ignore[attr-defined]
 # What `encode` uses, made once: making it takes longer than encoding a small body.
 _CHUNKS: Final[Callable[[Json, int], Iterable[str]]] = _MAKE(
     None, _ENCODER.default, json.encoder.encode_basestring, None, ":", ",", False, False, False
 )
+
+
+# No SQLite has to store half a character.
+whole = without_surrogates
 
 
 class Encoded(NamedTuple):
@@ -160,17 +166,6 @@ def to_text(value: Json, *, is_large: bool = False) -> str:
         raise InternalError(f"a value for the journal is not JSON: {error}") from error
 
 
-def whole(text: str) -> str:
-    """Returns the text with lone surrogates replaced by U+FFFD."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 def from_text(text: str) -> Json:
     try:
         value: Json = read_pieces(text, _DECODER)
@@ -258,10 +253,3 @@ def _without_long_texts(value: Json, path: Path, large: list[tuple[Path, str]]) 
     if isinstance(value, list):
         return [_without_long_texts(v, (*path, i), large) for i, v in enumerate(value)]
     return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)

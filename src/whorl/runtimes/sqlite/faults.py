@@ -108,17 +108,13 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 
 def damaged(run: str, seq: int | None, what: str, code: str = "R906") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
-    words = f"{place}: {what}"
     advice = DOCTOR if code == "R906" else "use the version of Whorl that wrote it"
-    return StoreError(words, help=advice, code=code)
-
-
-def refused(what: str, code: str, remedy: str = "") -> StoreError:
-    return StoreError(what, code=code, help=remedy)
+    return StoreError(f"{place}: {what}", help=advice, code=code)
 
 
 def unknown(run: str) -> StoreError:
-    return refused(f"there is no run {run!r} in the store", "W902", "`whorl ls` lists the runs")
+    words = f"there is no run {run!r} in the store"
+    return StoreError(words, code="W902", help="`whorl ls` lists the runs")
 
 
 def check_format(path: str, version: int) -> None:

@@ -128,7 +128,6 @@ class RunFilter:
     is_reversed: bool = False
 
     def conditions(self) -> tuple[list[str], list[Column]]:
-        """Returns the SQL conditions with their values."""
         asked = {name: getattr(self, name) for name in _CONDITIONS}
         if self.status == "interrupted":
             asked["status"] = "running"
@@ -141,8 +140,6 @@ class RunFilter:
 
 
 class RunListing(StorePart):
-    """The queries of lists."""
-
     _number: Callable[[str], int]
     read: Callable[..., Iterator[Entry]]
 
@@ -271,8 +268,7 @@ class RunListing(StorePart):
 
     def runs_charged(self, since: float = 0.0, run: str = "", *, with_tries: bool = False) -> int:
         """Returns the number of runs in `charges`."""
-        asked = (int(since // HOUR_S), run, with_tries)
-        return int(self._reader.rows(_COUNT, asked)[0][0])
+        return int(self._reader.rows(_COUNT, (int(since // HOUR_S), run, with_tries))[0][0])
 
     def names(self) -> list[str]:
         """Returns the names of all workflows that have runs."""

@@ -50,8 +50,6 @@ _OWNER: Final = """SELECT number, owner, behaviour, process,
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity of a process."""
-
     pid: int
     started: str
     boot: str
@@ -297,8 +295,8 @@ _STRANDED: Final = f"""SELECT runs.id FROM runs JOIN progress ON progress.run = 
 _DUE: Final = f"""SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
     JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
     WHERE due IS NOT NULL AND {IS_OWN} ORDER BY due LIMIT ?"""
-# Within one boot a run keeps its time.
-_KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
+# Whether servers keep a run going. Within one boot it keeps its time.
+KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
     ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = '',
     ahead = iif(anchor = excluded.anchor, ahead, excluded.ahead), anchor = excluded.anchor"""
 # So many runs are counted at most, so that counting takes no longer the more of them there are.
@@ -355,11 +353,6 @@ class UpkeepReading(StorePart):
         return step if abs(step) > _STEP_MIN_S else 0.0
 
 
-def keep(connection: apsw.Connection, run: str, kept: tuple[bool, str, float]) -> None:
-    """Stores whether servers keep a run going, the boot, and the difference of its clocks."""
-    connection.execute(_KEEP, (run, *kept))
-
-
 def change_upkeep(connection: apsw.Connection, change: str, run: str, value: Column) -> None:
     chosen = "WHERE run = (SELECT number FROM runs WHERE id = ?1)"
     connection.execute(f"UPDATE upkeep SET {change} {chosen}", (run, value))
@@ -400,7 +393,6 @@ class QueueTable(StorePart):
     """The queue of runs that wait for their turn."""
 
     def is_queued(self, run: str) -> bool:
-        """Returns whether a run waits for its turn."""
         return bool(self._reader.rows(_WAITS, (run,)))
 
     def next_in_queue(self, limit: int) -> list[RunId]:

@@ -78,8 +78,6 @@ class Pruned:
 
 
 class Pruning(RunListing):
-    """The deletions of a store."""
-
     used_bytes: Callable[[], int]
     run: Callable[[str], RunRow]
     check: Callable[[], list[str]]

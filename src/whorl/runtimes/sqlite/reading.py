@@ -94,8 +94,6 @@ _CHANGED: Final = "it has changed since it was written: its checksum differs"
 
 
 class EntryReading(StorePart):
-    """The queries for entries of a run."""
-
     def read(
         self,
         run: str,
@@ -262,8 +260,6 @@ _MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) F
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """The memory under one key."""
-
     key: str
     records: int
     updated_at: float
@@ -403,12 +399,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return self._reader.version()
 
     def sizes(self) -> Sizes:
-        log = f"{self.path}-wal"
-        log_bytes = os.path.getsize(log) if os.path.exists(log) else 0
-        with self._reader.lend() as connection:
-            free = connection.pragma("freelist_count") * connection.pragma("page_size")
-            counts = fetch(connection, SIZES)[0]
-        return Sizes(os.path.getsize(self.path), log_bytes, free, *counts)
+        return Sizes(os.path.getsize(self.path), *self._reader.rows(SIZES)[0])
 
     def used_bytes(self) -> int:
         """Returns the size of the file without its free pages, as far as SQLite knows it."""

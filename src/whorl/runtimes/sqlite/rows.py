@@ -11,7 +11,7 @@ from dataclasses import field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
-from whorl.errors import WhorlError
+from whorl.errors import StoreError, WhorlError
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.journal import (
     KEEPING,
@@ -24,12 +24,12 @@ from whorl.runtimes.journal.journal import (
 from whorl.runtimes.journal.projection import ChargeFold, LoopFold, RunFold, Spent, place_of
 from whorl.runtimes.sqlite.connection import Column, fetch
 from whorl.runtimes.sqlite.encoding import checksum, put_payload, remembered, to_text, whole
-from whorl.runtimes.sqlite.faults import fenced, refused, unknown
+from whorl.runtimes.sqlite.faults import fenced, unknown
 from whorl.runtimes.sqlite.ownership import (
+    KEEP,
     Ownership,
     change_upkeep,
     check_owner,
-    keep,
     lane_of,
     throughout,
 )
@@ -427,7 +427,7 @@ class JournalTables:
             return existing, False
         if self.connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).get is not None:
             words = f"the store has a run {run.id!r} already"
-            raise refused(words, "W905", "give the run another id")
+            raise StoreError(words, code="W905", help="give the run another id")
         row = (run.id, run.key or None, run.name, run.dialect, run.file, run.parent)
         at = self.clock() if run.created_at is None else run.created_at
         self.connection.execute(_INSERT_RUN, (*row, at, run.workflow_hash, run.behaviour))
@@ -460,7 +460,8 @@ class JournalTables:
         self.forget(run)
         owner = self.ownership.claim(run)
         ahead = self.clock() - throughout()
-        keep(self.connection, run, (keeps, self.ownership.process.boot, ahead))
+        kept = (run, keeps, self.ownership.process.boot, ahead)
+        self.connection.execute(KEEP, kept)
         self.connection.execute(_BEGIN, (run,))
         return owner
 
@@ -486,7 +487,7 @@ class JournalTables:
             raise fenced(run, owner, record.owner)
         if seq > record.last_seq:
             words = f"run {run!r} has no entry {seq} yet; its last one is {record.last_seq}"
-            raise refused(words, "I900")
+            raise StoreError(words, code="I900")
         self.connection.execute(
             "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?, ?, ?)",
             (record.number, seq, state),
@@ -494,7 +495,6 @@ class JournalTables:
         self.connection.execute(_THIN_SNAPSHOTS, (record.number,))
 
     def forget(self, run: str) -> None:
-        """Drops a run from the cache."""
         self._records.pop(run, None)
 
     def settle(self, *, committed: bool) -> None:
@@ -574,16 +574,13 @@ class JournalTables:
             self.ownership.forget(job.run, job.owner)
             raise fenced(job.run, job.owner, state.owner)
         if job.after is not None and job.after != state.last_seq:
-            raise refused(
-                f"run {job.run!r} is at entry {state.last_seq}, not at {job.after}",
-                "W905",
-                "read the journal again from there",
-            )
+            words = f"run {job.run!r} is at entry {state.last_seq}, not at {job.after}"
+            raise StoreError(words, code="W905", help="read the journal again from there")
         waiting = "SELECT 1 FROM inbox WHERE id = ? AND run = ?"
         for message in job.messages:
             if not fetch(self.connection, waiting, (message, state.number)):
                 words = f"request {message} was delivered before"
-                raise refused(words, "W905", "read the inbox again")
+                raise StoreError(words, code="W905", help="read the inbox again")
         for message in job.messages:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
         return state

@@ -74,8 +74,6 @@ class HookRow:
 
 
 class HookTable(StorePart):
-    """The webhooks of a store."""
-
     def hooks(self) -> list[HookRow]:
         return [HookRow(*row) for row in self._reader.rows("SELECT * FROM hooks ORDER BY name")]
 

@@ -10,7 +10,7 @@ from whorl.errors import EditRefused, Span
 from whorl.source import Json, Mapping, Scalar, Sequence, plain
 from whorl.source.editing import entries, spelling
 from whorl.source.editing import text as texts
-from whorl.source.editing.rereading import Path, Shape, changed_at, shape_of, shape_of_json
+from whorl.source.editing.shapes import Path, Shape, changed_at, shape_of, shape_of_json
 from whorl.source.editing.text import TAKEN, UNEXACT, UNKNOWN, Key, Patch, Text
 
 if TYPE_CHECKING:
@@ -25,20 +25,9 @@ _AS_TEXT = "edit the text in this place"
 class Editor:
     """A text with its changes so far. A change that cannot be made exactly raises EditRefused."""
 
-    def __init__(
-        self,
-        text: str,
-        parse: Callable[[str], Document],
-        *,
-        is_json: bool,
-        parse_whole: Callable[[str], Document] | None = None,
-    ) -> None:
-        """`parse_whole` reads a whole text; it may use one that was read before."""
+    def __init__(self, text: str, parse: Callable[[str], Document], *, is_json: bool) -> None:
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
-        self._parse_whole = parse_whole or parse
-        source = text.removeprefix(self._mark)
-        self.now = Text(source, parse, is_json=is_json, document=self._parse_whole(source))
-        self._first = self._whole = self.now
+        self._first = self.now = Text(text.removeprefix(self._mark), parse, is_json=is_json)
         if len(text) > texts.BYTES_MAX or _count(self.now.shape) > texts.VALUES_MAX:
             message = f"files above {texts.BYTES_MAX:,} characters or {texts.VALUES_MAX:,} values"
             self.now.refuse("W002", f"{message} are edited as text", 0)
@@ -68,16 +57,6 @@ class Editor:
                 return
         message = "this change cannot be made here without changing other parts"
         self.now.refuse(UNEXACT, message, at, _AS_TEXT)
-
-    def verify(self) -> None:
-        """Reads the whole text again; each change has read only its own part."""
-        if self._whole is self.now:
-            return
-        now = self.now
-        whole = now.read_as(self._parse_whole(now.source))
-        if whole.shape != now.shape:
-            now.refuse(UNEXACT, "this change would change other parts as well", 0, _AS_TEXT)
-        self.now = self._whole = whole
 
     def cut(self, path: Path) -> Piece:
         """Takes an entry out."""
@@ -175,7 +154,6 @@ class Editor:
             self.insert(path, index, None, value[index])
 
     def rename(self, path: Path, name: str) -> None:
-        """Writes another key."""
         holder = self.now.container(path[:-1])
         assert isinstance(holder, Mapping)
         old = holder.entries[path[-1]]
@@ -379,7 +357,6 @@ def _opened(text: Text, path: Path) -> Iterator[list[Patch]]:
 
 
 def _renamed(text: Text, path: Path, name: str) -> Iterator[list[Patch]]:
-    """Returns the ways of writing another key."""
     holder = text.container(path[:-1])
     assert isinstance(holder, Mapping)
     key = holder.entries[path[-1]].key

@@ -14,7 +14,7 @@ from whorl.errors import InvalidWorkflow
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 from whorl.source.editing import spelling
-from whorl.source.editing.rereading import Path, Shape, child_of, json_of
+from whorl.source.editing.shapes import Path, Shape, child_of, json_of
 from whorl.source.editing.text import UNEXACT, Patch, Text
 
 if TYPE_CHECKING:

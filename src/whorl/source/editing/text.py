@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.lazily import dataclass
 from whorl.source import Document, Lines, Mapping, Place, Scalar, Sequence, Value
-from whorl.source.editing.rereading import Path, Shape, child_of, reread, shape_of, value_at
+from whorl.source.editing.shapes import Path, Shape, child_of, shape_of, value_at
 from whorl.source.editing.spelling import Indent
 
 if TYPE_CHECKING:
@@ -41,18 +41,11 @@ class Own:
 class Text:
     """One state of a text. If its last line has no end, one is added; `source` lacks it."""
 
-    def __init__(
-        self,
-        source: str,
-        parse: Callable[[str], Document],
-        *,
-        is_json: bool,
-        document: Document | None = None,
-    ) -> None:
+    def __init__(self, source: str, parse: Callable[[str], Document], *, is_json: bool) -> None:
         self.is_json = is_json
         self._parse = parse
         self.source = source
-        self.document = parse(source) if document is None else document
+        self.document = parse(source)
         self.root = self.document.root
         self.newline = "\r\n" if "\r\n" in source else "\n"
         self.is_padded = not source.endswith("\n")
@@ -73,34 +66,15 @@ class Text:
 
     def read_with(self, patches: Iterable[Patch]) -> Text | None:
         """Returns the text with patches, if it can be read at all."""
-        patches = list(patches)
         text = apply(self.text, patches)
         if self.is_padded:
             if not text.endswith(self.newline):
                 return None
             text = text.removesuffix(self.newline)
         try:
-            document, shape = self._reread(patches, text) or (None, None)
-            changed = Text(text, self._parse, is_json=self.is_json, document=document)
+            return self.read_other(text)
         except InvalidWorkflow:
             return None
-        if shape is not None:
-            changed.shape = shape
-        return changed
-
-    def read_as(self, document: Document) -> Text:
-        """Returns the same text with a document that was already read."""
-        return Text(self.source, self._parse, is_json=self.is_json, document=document)
-
-    def _reread(self, patches: list[Patch], text: str) -> tuple[Document, Shape] | None:
-        """Returns the patched text as read, if reading a part of it is enough."""
-        if not patches or self.document.text != self.source:
-            return None
-        start, end = min(p.start for p in patches), max(p.end for p in patches)
-        if end > len(self.source):
-            return None
-        change = start, end, len(text) - len(self.source) + end - start
-        return reread(self.document, self.shape, change, text, self._parse, is_json=self.is_json)
 
     def read_other(self, source: str) -> Text:
         """Reads another text in the same way; raises InvalidWorkflow."""
@@ -171,7 +145,6 @@ class Text:
         return value_at(self.root, path)
 
     def place(self, path: Path) -> Place:
-        """Returns the place of an entry or item."""
         value = value_at(self.root, path[:-1])
         assert not isinstance(value, Scalar)
         return value.layout.places[path[-1]]

@@ -14,8 +14,8 @@ from xml.sax.saxutils import escape, unescape
 
 from whorl.formats.loom.values import arguments, formats
 from whorl.formats.loom.values.arguments import Number, is_xml, not_valid, number, text, wrong
-from whorl.formats.loom.values.formats import culture_of
-from whorl.language.core.text import finite, refuse_constant, without_surrogates
+from whorl.language.chunked_json import refuse_constant
+from whorl.language.core.text import finite, without_surrogates
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import INTEGER_MAX
 from whorl.lazily import dataclass
@@ -447,7 +447,7 @@ def _parsed(function: str, value: Value, number: Made | None) -> Made:
 
 
 def _read_whole(text: str) -> float | None:
-    return formats.read_float(text, culture_of(_LOCALE), trailing=False)
+    return formats.read_float(text, formats.culture_of(_LOCALE), trailing=False)
 
 
 @CONVERSION("int(value:numeric)", "a text or number as a whole number")
@@ -466,7 +466,7 @@ def _to_int(run: Run, value: str | Number) -> int:
 def _to_float(run: Run, value: str | Number, locale: Value) -> float:
     if not isinstance(value, str):
         return float(value)
-    culture = culture_of(_LOCALE if locale is None else arguments.text("float", 1, locale))
+    culture = formats.culture_of(_LOCALE if locale is None else arguments.text("float", 1, locale))
     return _parsed("float", value, formats.read_float(value, culture))
 
 
@@ -474,7 +474,7 @@ def _to_float(run: Run, value: str | Number, locale: Value) -> float:
 def _to_decimal(run: Run, value: str | Number) -> Decimal:
     if not isinstance(value, str):
         return formats.to_decimal(value)
-    return _parsed("decimal", value, formats.read_decimal(value, culture_of(_LOCALE)))
+    return _parsed("decimal", value, formats.read_decimal(value, formats.culture_of(_LOCALE)))
 
 
 @CONVERSION("bool(value)", "true or false, from a number or a text")
@@ -494,7 +494,7 @@ CONVERSION("isInt(text:str)", "whether a text is a whole number")(
 
 @CONVERSION("isFloat(text, locale?:str)", "whether a text is a number")
 def _is_float(run: Run, value: Value, locale: str | None) -> bool:
-    culture = culture_of(locale or "")
+    culture = formats.culture_of(locale or "")
     return formats.read_float(arguments.text("isFloat", 0, value), culture) is not None
 
 
@@ -642,7 +642,7 @@ def _range(run: Run, first: int, length: int) -> list[int]:
     "a number written by a .NET format such as '#,##0.00' or 'C2'",
 )
 def _format_number(run: Run, value: Value, form: Value, locale: str | None) -> str:
-    culture = culture_of(_LOCALE if locale is None else locale)
+    culture = formats.culture_of(_LOCALE if locale is None else locale)
     subject = number("formatNumber", 0, value)
     try:
         return formats.format_number(run, subject, arguments.text("formatNumber", 1, form), culture)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Files, Reading
     from whorl.source import Document, Json
-    from whorl.source.editing.rereading import Path
+    from whorl.source.editing.shapes import Path
     from whorl.source.editing.text import Patch, Text
     from whorl.wings.editor.kit.sketch import Keys, Name, Sketch, SketchNode
 
@@ -243,7 +243,6 @@ class Changes:
         change()
         if not self.rewires:
             return
-        self.editor.verify()
         found = self.check(self.editor.text)
         counted = [each for each in found if is_strict or each.severity == "error"]
         before = Counter(map(_gist, self.check(text) if counted else ()))
@@ -282,8 +281,6 @@ def edit(
     for number, operation in enumerate(operations):
         try:
             changes.apply(operation)
-            if number == len(operations) - 1:
-                changes.editor.verify()
         except EditRefused as fault:
             raise EditRefused(fault.diagnostic, number) from None
         except RecursionError:
@@ -307,12 +304,8 @@ def open_text(
 ) -> tuple[str, Changes]:
     """Returns the dialect and the changes of a text; raises EditRefused if it cannot be read."""
     try:
-        editor = Editor(
-            text,
-            lambda source: parse(source, file, lenient=True),
-            is_json=file.endswith(".json"),
-            parse_whole=lambda source: parsed(source, file),
-        )
+        is_json = file.endswith(".json")
+        editor = Editor(text, lambda source: parsed(source, file), is_json=is_json)
         reader = reader_of(editor.now.document)
     except InvalidWorkflow as fault:
         first = fault.diagnostics[0]

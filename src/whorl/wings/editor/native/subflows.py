@@ -66,7 +66,6 @@ def extract(changes: Changes, node: SketchNode, file: str) -> None:
         piece = editor.cut(changes.path(node.where))
         new = _new_file(file, {**head, "steps": {}, "outputs": outputs})
         new.paste(new.now.find(("steps",)) or (), 0, piece)
-        new.verify()
         # The next edits read the file with the new one beside it.
         changes.outcome.others[file] = new.text
         changes.files = UnsavedFiles(changes.files, changes.file, {file: new.text})
