@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from whorl.errors import UsageError, safe
-from whorl.interfaces.cli import options
+from whorl.errors import safe
+from whorl.interfaces.cli import commands, options
 from whorl.interfaces.cli.group import CommandGroup
-from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
-from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.formatting import age, clock, line, table
-from whorl.ir.values import parse_duration
+from whorl.interfaces.cli.options import located, print_json, workflow_option
+from whorl.interfaces.cli.terminal import echo, say
+from whorl.interfaces.formatting import age, clock, line
 from whorl.services.runs import USUAL_URL
 from whorl.wings.automation.registry import NewSchedule, Schedules
 from whorl.wings.automation.webhooks import add_hook, known_hook, rotate_hook
@@ -58,8 +55,7 @@ def schedule() -> None:
 @options.step_options
 @click.option("--name", default="", metavar="NAME", help="Its name. [default: the workflow's]")
 @options.workflow_option
-@json_option
-@located
+@commands.with_json
 def schedule_add(
     project: Project,
     *,
@@ -111,23 +107,17 @@ def schedule_add(
 
 
 @schedule.command(name="ls")
-@json_option
-@located
+@commands.with_json
 def schedule_ls(project: Project, *, as_json: bool) -> None:
     """List the schedules: when each is due, and how its last run ended."""
-    listed: list[Listed] = []
-    if project.has_runs():
-        with closing(project.open_store()) as store:
-            listed = Schedules(project, store).listed()
-    if as_json:
-        print_json([document(each) for each in listed])
-        return
-    if not listed:
-        say("no schedules yet; make one with `whorl server schedule add FILE --cron EXPR`")
-        return
+    with commands.open_if_any(project) as store:
+        listed = [] if store is None else Schedules(project, store).listed()
+    documents = [document(each) for each in listed]
+    rows = [_row(project, each) for each in listed]
     head = ("NAME", "WHEN", "NEXT", "LAST", "FILE")
-    print_lines(table([head, *(_row(project, each) for each in listed)]))
-    for each in listed:
+    empty = "no schedules yet; make one with `whorl server schedule add FILE --cron EXPR`"
+    commands.print_list(documents, head, rows, as_json=as_json, empty=empty)
+    for each in () if as_json else listed:
         if each.trouble:
             say(f"{each.schedule.name} starts nothing: {safe(each.trouble)}")
 
@@ -174,16 +164,10 @@ def _who(project: Project) -> str:
     return "a server of this store: `whorl serve`"
 
 
-def _with_store(project: Project, change: Callable[[SqliteStore], Awaitable[R]]) -> R:
-    async def work() -> R:
-        async with project.open_store(create=True) as store:
-            return await change(store)
-
-    return asyncio.run(work())
-
-
 def _change(project: Project, change: Callable[[Schedules], Awaitable[R]]) -> R:
-    return _with_store(project, lambda store: change(Schedules(project, store)))
+    return commands.change_store(
+        project, lambda store: change(Schedules(project, store)), create=True
+    )
 
 
 def _row(project: Project, each: Listed) -> tuple[str, ...]:
@@ -234,8 +218,7 @@ def hook() -> None:
               help="Name in the address. [default: the workflow's]")  # fmt: skip
 @click.option("--github", is_flag=True, help="Calls are signed as GitHub signs them.")
 @workflow_option
-@json_option
-@located
+@commands.with_json
 def hook_add(
     project: Project, *, file: str, name: str, github: bool, workflow: str, as_json: bool
 ) -> None:
@@ -245,49 +228,37 @@ def hook_add(
     async def add(store: SqliteStore) -> tuple[HookRow, str]:
         return await add_hook(project, store, file, name=name, workflow=workflow, form=form)
 
-    _tell(project, *_with_store(project, add), as_json=as_json)
+    _tell(project, add, as_json=as_json)
 
 
 @hook.command(name="ls")
-@json_option
-@located
+@commands.with_json
 def hook_ls(project: Project, *, as_json: bool) -> None:
     """List the addresses; secrets are not shown."""
-    rows: list[HookRow] = []
-    if project.has_runs():
-        with closing(project.open_store()) as store:
-            rows = store.hooks()
-    if as_json:
-        print_json([_shown(project, row) for row in rows])
-        return
-    if not rows:
-        say("no hooks yet; make one with `whorl server hook add FILE`")
-        return
-    now = time.time()
+    with commands.open_if_any(project) as store:
+        rows = [] if store is None else store.hooks()
+    now, documents = time.time(), [_shown(project, row) for row in rows]
     cells = [
         (row.name, row.format, safe(row.file), age(now - row.created_at), _address(project, row))
         for row in rows
     ]
-    print_lines(table([("NAME", "FORMAT", "FILE", "AGE", "ADDRESS"), *cells], right={3}))
+    head = ("NAME", "FORMAT", "FILE", "AGE", "ADDRESS")
+    empty = "no hooks yet; make one with `whorl server hook add FILE`"
+    commands.print_list(documents, head, cells, as_json=as_json, empty=empty, right={3})
 
 
 @hook.command(name="rotate")
 @click.argument("name", metavar="NAME")
-@click.option("--keep", default="24h", show_default=True, metavar="TIME",
-              help="How long the old secret stays valid, such as 1h.")  # fmt: skip
-@json_option
-@located
-def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> None:
+@click.option("--keep", "keep_s", type=commands.duration, default="24h", show_default=True,
+              metavar="TIME", help="How long the old secret stays valid, such as 1h.")  # fmt: skip
+@commands.with_json
+def hook_rotate(project: Project, *, name: str, keep_s: float, as_json: bool) -> None:
     """Give the hook NAME another secret; the old one counts for a while."""
-    try:
-        keep_s = parse_duration(keep)
-    except ValueError as fault:
-        raise UsageError(f"--keep: {fault}", help="write 24h, 30m or 0s") from fault
 
     async def rotate(store: SqliteStore) -> tuple[HookRow, str]:
         return known_hook(store, name), await rotate_hook(store, name, keep_s)
 
-    _tell(project, *_with_store(project, rotate), as_json=as_json)
+    _tell(project, rotate, as_json=as_json)
     if keep_s:
         say(f"the old secret counts for another {age(keep_s)}")
 
@@ -302,11 +273,18 @@ def hook_rm(project: Project, *, name: str) -> None:
         known_hook(store, name)
         await store.remove_hook(name)
 
-    _with_store(project, remove)
+    commands.change_store(project, remove, create=True)
     echo(f"deleted the hook {name!r}")
 
 
-def _tell(project: Project, row: HookRow, secret: str, *, as_json: bool) -> None:
+def _tell(
+    project: Project,
+    make: Callable[[SqliteStore], Awaitable[tuple[HookRow, str]]],
+    *,
+    as_json: bool,
+) -> None:
+    """Makes a hook or a secret, and prints it."""
+    row, secret = commands.change_store(project, make, create=True)
     if as_json:
         print_json(_shown(project, row) | {"secret": secret})
         return
