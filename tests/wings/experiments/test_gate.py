@@ -95,7 +95,7 @@ def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:
     assert " of 24 trials done; the budget allows no more" in done.stdout
     assert "pass" not in done.stdout
     *again, budget = advised(done.stderr)
-    assert again == ["--config", "whorl.toml", *gate, "--budget"]
+    assert again == ["--config", "whorl.toml", "experiment", "run", FILE, "--budget"]
     assert float(budget) > 0
 
 

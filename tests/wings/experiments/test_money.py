@@ -31,7 +31,7 @@ def test_an_invalid_amount_of_dollars_is_reported_before_anything_runs() -> None
         for amount in amounts:
             done = whorl(*words, "--budget", amount)
             assert done.exit_code == 2
-            assert "is not an amount of dollars such as 5 or +5" in done.stderr
+            assert "is not an amount of dollars above 0" in done.stderr
     assert not Path(".whorl/whorl.db").exists()
 
 

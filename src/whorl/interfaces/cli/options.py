@@ -10,7 +10,6 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, columns, plural, safe
 from whorl.interfaces.cli.terminal import echo, indented, is_ours, json_text, paint, room, say
@@ -325,12 +324,7 @@ def input_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def read_inputs(
-    project: Project,
-    workflow: Workflow,
-    written: Iterable[str],
-    *,
-    text: str | None = None,
-    file: str = "FILE",
+    project: Project, workflow: Workflow, written: Iterable[str], *, text: str | None = None
 ) -> dict[str, Json]:
     """Reads the inputs of -i, those of files (which -i overrides), and the main one from `text`."""
     tables: dict[str, Json] = {}
@@ -340,7 +334,7 @@ def read_inputs(
         name, _, value = words.partition("=")
         kind = ports[name].type if name in ports else ""
         if words.startswith("@"):
-            tables |= _read_table(words[1:], file)
+            tables |= _read_table(words[1:])
         elif kind in ("file", "files") and value.startswith("@") and value != "@-":
             # A file is given by its path, not by its text.
             paths = _find_files(value[1:], name) if kind == "files" else [value[1:]]
@@ -367,7 +361,7 @@ def read_inputs(
     return with_paths(project, workflow, tables | given)
 
 
-def _read_table(name: str, file: str) -> dict[str, Json]:
+def _read_table(name: str) -> dict[str, Json]:
     """Reads the object in a file; errors do not show its content."""
     from whorl.dialects.reader import parse
     from whorl.source import plain
@@ -391,11 +385,7 @@ def _read_table(name: str, file: str) -> dict[str, Json]:
         return table
     if not isinstance(table, list):
         raise UsageError(f"{place} is not an object", help='such as {"topic": "rain"}')
-    experiment = f"{os.path.basename(file).partition('.')[0]}.experiment.yaml"
-    advice = (
-        f"write {experiment}, and run all of them with `whorl experiment run {experiment}`:\n"
-        f'experiment: 1\nworkflow: {file}\ncases: {name}\ngrade: "1"'
-    )
+    advice = "run an experiment over them; `whorl new --example experiment` makes one"
     raise UsageError(f"{place} has several cases, and a run takes one", help=advice)
 
 
@@ -628,23 +618,6 @@ def given_options() -> list[str]:
     outer = context.find_root().obj or {}
     given = {name: context.params.get(name) or outer.get(name) for name in ("config", "store")}
     return [part for name, value in given.items() if value for part in (f"--{name}", value)]
-
-
-def same_command(*leaving: str) -> list[str]:
-    """Returns the words of this command, without --config, --store and the named parameters."""
-    context = click.get_current_context()
-    words = context.command_path.split()[1:]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if not is_given or name in ("config", "store", *leaving):
-            continue
-        option = [max(parameter.opts, key=len)] if isinstance(parameter, click.Option) else []
-        value = context.params[name]
-        for each in value if getattr(parameter, "multiple", False) else [value]:
-            texts = each if isinstance(each, tuple) else (each,)
-            words += option if getattr(parameter, "is_flag", False) else [*option, *map(str, texts)]
-    return words
 
 
 def pasted(*words: str) -> str:

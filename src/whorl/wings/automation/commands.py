@@ -89,7 +89,7 @@ def schedule_add(
         zone=zone,
         overlap=overlap,
         backfill=backfill,
-        inputs=options.read_inputs(project, read, inputs, text=text, file=file),
+        inputs=options.read_inputs(project, read, inputs, text=text),
         budget_usd=budget,
         steps=steps,
     )

@@ -354,7 +354,7 @@ def try_command(
         text,
         os.path.abspath(path),
         at,
-        options.read_inputs(project, read.workflow, inputs, file=path),
+        options.read_inputs(project, read.workflow, inputs),
         options.read_values(values, "--value", read_stdin),
         {step: pin.value for step, pin in kept.items() if not pin.is_stale} | given,
         _source(project, values_of),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import replace
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import Diagnostic, UsageError, did_you_mean, plural, safe
+from whorl.interfaces.cli.commands import change_store, open_if_any, with_json
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import (
+    dollars_given,
     json_option,
     located,
     output_option,
     pasted,
     print_json,
-    same_command,
     write_file,
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from whorl.ir import Loop
+    from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
+    from whorl.services.run_driver import Driving
     from whorl.wings.experiments.document import Experiment
     from whorl.wings.experiments.report import Report
     from whorl.wings.experiments.results import Study
@@ -86,7 +88,7 @@ def run_command(
     if detach:
         return _detach(project, read, fresh=fresh, budget=budget)
     options: Any = {"fresh": fresh, "budget": budget, "is_quiet": as_json}
-    found, commands, paused, _ = _conducted(project, read, file, **options)
+    found, commands, paused = _conducted(project, read, file, **options)
     if as_json:
         print_json(found.document())
     else:
@@ -102,8 +104,7 @@ def run_command(
 @click.option("--save", metavar="FILE", help="Keep grades and costs by case for `experiment gate`.")
 @click.option("--csv", "as_csv", is_flag=True, help="A row for each trial.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="For a pull request.")
-@json_option
-@located
+@with_json
 @output_option(csv="as_csv", md="as_markdown", json="as_json")
 def report(project: Project, *, file: str, variant: str, as_json: bool, **options: Any) -> None:
     """Show what an experiment FILE found so far; nothing is run."""
@@ -155,7 +156,7 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
     # Errors in the comparison are reported before anything is paid for.
     before = _baseline(project, read, file, variant, against)
     conducting: Any = {"fresh": False, "budget": options["budget"], "is_quiet": True}
-    found, _, paused, more_usd = _conducted(project, read, file, **conducting)
+    found, commands, paused = _conducted(project, read, file, **conducting)
     if before is None:
         before = gates.saved(replace(found, baseline=against), read)
     decided = gates.gate_of(found, read, variant, before)
@@ -175,8 +176,7 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
     if paused:
-        more = [] if more_usd is None else ["--budget", f"+{more_usd:g}"]
-        say(paused, f"next: {pasted(*same_command('budget'), *more)}")
+        say(paused, f"next: {commands.run}")
         return PAUSED
     return _FAILED if is_failure else 0
 
@@ -229,10 +229,8 @@ def _found_by(project: Project, against: str) -> dict[str, Any]:
     from whorl.wings.experiments.gate import saved
 
     other = read_file(project, against)
-    found = None
-    if project.has_runs():
-        with closing(project.open_store()) as store:
-            found = _study_of(project, store, other, other.file).report()
+    with open_if_any(project) as store:
+        found = None if store is None else _study_of(project, store, other, other.file).report()
     if found is None or not found.cases:
         why = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
         raise UsageError(why, help=pasted("experiment", "run", other.file), code="X110")
@@ -242,19 +240,17 @@ def _found_by(project: Project, against: str) -> dict[str, Any]:
 
 
 @experiment.command(name="ls")
-@json_option
-@located
+@with_json
 def ls_command(project: Project, *, as_json: bool) -> None:
     """List experiments that have runs."""
     from whorl.runtimes.sqlite.listing import RunFilter
     from whorl.wings.experiments.trials import PREFIX, cost_of
 
     costs: dict[str, list[RunRow]] = {}
-    if project.has_runs():
-        with closing(project.open_store()) as store:
-            for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
-                name = row.key.removeprefix(PREFIX).partition(":")[0]
-                costs.setdefault(name, []).append(row)
+    with open_if_any(project) as store:
+        for row in store.list_runs(RunFilter(key=PREFIX), 2**31) if store else ():
+            name = row.key.removeprefix(PREFIX).partition(":")[0]
+            costs.setdefault(name, []).append(row)
     listed = []
     for name, rows in costs.items():
         listed.append({"name": name, "runs": len(rows), "cost_usd": (cost := cost_of(rows))})
@@ -272,7 +268,7 @@ def rm_command(project: Project, *, name: str) -> None:
     """Delete all runs of an experiment: trials and gradings."""
     from whorl.wings.experiments.server_jobs import remove
 
-    count = asyncio.run(remove(project, name, pasted(*same_command())))
+    count = asyncio.run(remove(project, name, pasted("experiment", "rm", name)))
     say(f"deleted {plural(count, 'run')} of {safe(name)}")
 
 
@@ -287,11 +283,7 @@ def stop_command(project: Project, *, name: str) -> None:
     """
     from whorl.wings.experiments.server_jobs import ExperimentTable
 
-    async def work() -> bool:
-        async with project.open_store() as store:
-            return await ExperimentTable(store).stop(name)
-
-    if not asyncio.run(work()):
+    if not change_store(project, lambda store: ExperimentTable(store).stop(name)):
         raise UsageError(f"experiment {name!r} does not run in the background", code="W905")
     say(f"no new trials of {safe(name)} start; running trials finish")
 
@@ -312,16 +304,26 @@ def drive_command(project: Project, *, name: str) -> int:
 
 
 @asynccontextmanager
-async def _experiments(project: Project) -> AsyncIterator[Experiments]:
-    """Opens the experiments that run in the background."""
+async def _driving(project: Project, origin: str) -> AsyncIterator[tuple[Driving, Providers]]:
     from whorl.providers.registry import Providers
     from whorl.services.run_driver import Driving
     from whorl.services.runs import open_runtime
-    from whorl.wings.experiments.server_jobs import Experiments
 
     providers = Providers(project.settings())
-    async with open_runtime(project, providers, origin="detached") as runtime:
+    async with open_runtime(project, providers, origin=origin) as runtime:
         driving = Driving(runtime)
+        try:
+            yield driving, providers
+        finally:
+            await driving.close()
+
+
+@asynccontextmanager
+async def _experiments(project: Project) -> AsyncIterator[Experiments]:
+    """Opens the experiments that run in the background."""
+    from whorl.wings.experiments.server_jobs import Experiments
+
+    async with _driving(project, "detached") as (driving, providers):
         experiments = Experiments(project, providers, driving)
         try:
             yield experiments
@@ -409,40 +411,32 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 
 def _conducted(
     project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
-) -> tuple[Report, Commands, str, float | None]:
+) -> tuple[Report, Commands, str]:
     """Runs the missing trials of an experiment; returns its report, and commands to continue it.
 
-    If its budget has stopped it, also returns its progress, and the dollars that continue it.
+    If its budget has stopped it, also returns its progress.
     """
     amount = _budget_of(budget, experiment)
 
     async def work() -> tuple[Progress, int]:
-        from whorl.providers.registry import Providers
-        from whorl.services.run_driver import Driving
-        from whorl.services.runs import open_runtime
         from whorl.wings.experiments.runner import ExperimentRunner
 
-        providers = Providers(project.settings())
-        async with open_runtime(project, providers, origin="terminal") as runtime:
-            driving = Driving(runtime)
-            watch = (lambda _: None) if is_quiet else _watcher()
-            try:
-                runner = ExperimentRunner(project, driving, providers, experiment, watch)
-                forecast = runner.open(fresh=fresh, budget=amount)
-                if not is_quiet:
-                    say(*words.forecast_lines(experiment, forecast, runner.progress))
-                    if runner.remembers:
-                        say("  trials see nothing of each other: memory across runs is off")
-                return await runner.run(), runner.generation
-            finally:
-                await driving.close()
+        watch = (lambda _: None) if is_quiet else _watcher()
+        async with _driving(project, "terminal") as (driving, providers):
+            runner = ExperimentRunner(project, driving, providers, experiment, watch)
+            forecast = runner.open(fresh=fresh, budget=amount)
+            if not is_quiet:
+                say(*words.forecast_lines(experiment, forecast, runner.progress))
+                if runner.remembers:
+                    say("  trials see nothing of each other: memory across runs is off")
+            return await runner.run(), runner.generation
 
     progress, generation = asyncio.run(work())
     with closing(project.open_store()) as store:
         study = _study_of(project, store, experiment, file, generation)
         found = study.report()
         if not progress.is_paused:
-            return found, study.commands, "", None
+            return found, study.commands, ""
         more_usd = study.more_usd(progress.needs_usd)
         commands = _commands_for(file)
         if fresh and not study.rows:
@@ -452,7 +446,7 @@ def _conducted(
         spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
         cases = plural(found.cases, "whole case")
         paused = f"budget: {found.done} of {found.trials} trials done, {cases}, {spent}"
-        return found, commands, paused, more_usd
+        return found, commands, paused
 
 
 def _watcher() -> Callable[[Progress], None]:
@@ -472,15 +466,8 @@ def _watcher() -> Callable[[Progress], None]:
 def _budget_of(text: str, experiment: Experiment) -> float | None:
     if not text:
         return None
-    is_more = text.startswith("+")
-    try:
-        amount = float(text.removeprefix("+").removeprefix("$"))
-    except ValueError:
-        amount = math.nan
-    # The same limits as for the field of the file: a number of dollars that is not negative.
-    if not 0 <= amount < math.inf:
-        raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5")
-    return (experiment.budget or 0.0) + amount if is_more else amount
+    amount = dollars_given(text.removeprefix("+"))
+    return (experiment.budget or 0.0) + amount if text.startswith("+") else amount
 
 
 def _to_save(file: str, save: str) -> str:

@@ -18,7 +18,7 @@ from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, mock_file, print_outputs
-from whorl.interfaces.cli.terminal import echo, room, say
+from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES, effects_words, forecast_words
@@ -111,7 +111,7 @@ def run_command(
     reading = replace(reading, workflow=with_steps(reading.workflow, steps))
     read = reading.workflow
     show.check(read)
-    given = options.read_inputs(project, read, inputs, text=text, file=file)
+    given = options.read_inputs(project, read, inputs, text=text)
     mocked = None
     if mocks is not None:
         if detach or dry_run or project.is_on_cluster:
@@ -171,13 +171,19 @@ async def _run(
     providers = Providers(project.settings()) if mocked is None else mocked.providers
     start, about = starts.each[0], []
     if mocked is not None:
-        about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"] * 2
+        about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"]
     else:
         start, note = preflight.permitted(workflow, providers, start)
         if start.refused is not None and detach:
             raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
         if start.refused is None:
-            about = [*_forecast(reading, providers, start), note]
+            given: Any = {
+                "budget_usd": start.limits.get("cost_usd"),
+                "iterations": start.iterations,
+            }
+            given["included"] = reading.included
+            foreseen = forecasting.forecast(reading.workflow, providers, **given)
+            about = [forecast_words(foreseen), effects_words(foreseen.effects), note]
     origin = "detached" if detach else "terminal"
     async with run_session(project, show, providers=providers, origin=origin) as session:
         session.loaded = [{"code": each.code, "message": each.message, "path": each.node or ""}
@@ -196,23 +202,13 @@ async def _run(
         for each, run, is_new in made:
             if not session.was_stopped:
                 if is_new:
-                    # The first text, or the second one if the first is too long.
-                    long, short, *others = about or ["", ""]
+                    words, *others = about or [""]
                     head = f"run {run} of {line(workflow.name, 60)}"
-                    texts = [f"{head}{words and f': {words}'}" for words in (long, short)]
-                    say(texts[len(texts[0]) > room()], *filter(None, others))
+                    say(f"{head}{words and f': {words}'}", *filter(None, others))
                 code = max(code, await _drive(session, each, run, is_new, detach=detach))
     if starts.is_split and show.as_json:
         options.print_json({"runs": results})
     return code
-
-
-def _forecast(reading: Reading, providers: Any, start: Start) -> list[str]:
-    """Returns how many calls there will be, and what they do outside."""
-    given: Any = {"budget_usd": start.limits.get("cost_usd"), "iterations": start.iterations}
-    foreseen = forecasting.forecast(reading.workflow, providers, included=reading.included, **given)
-    short = forecast_words(replace(foreseen, usual=None))
-    return [forecast_words(foreseen), short, effects_words(foreseen.effects)]
 
 
 async def _drive(
