@@ -312,8 +312,7 @@ def test_a_run_is_replayed_and_what_differs_is_shown(place: Path, whorl: Whorl) 
 
     file.write_text(text.replace("Review this text strictly", "Judge this"))
     whorl("test polish.yaml --recording polish.json").ends(1).prints(
-        '-  "prompt": "Review this text strictly',
-        '+  "prompt": "Judge this',
+        "~  [-Review this text strictly-]{+Judge this+}, say what to improve",
         "3 changed calls, 0 misses",
     )
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import os
-import shlex
 from contextlib import closing
 from dataclasses import asdict
 from itertools import chain
@@ -19,6 +16,7 @@ from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.terminal import echo, paint, print_lines, say
+from whorl.interfaces.formatting import changes
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.services.inspecting.results import result_of
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
     from whorl.errors import Diagnostic
     from whorl.ir import Workflow
-    from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -103,9 +100,8 @@ def test(
     file = project.locate(files[0])
     read = project.read(file, workflow).workflow
     if recording is not None:
-        recorded = recording_from_text(
-            open_file(recording, size_max=RECORDING_BYTES_MAX), recording
-        )
+        text = open_file(recording, size_max=RECORDING_BYTES_MAX)
+        recorded = recording_from_text(text, recording)
     else:
         if not project.has_runs():
             raise _no_run(file, workflow)
@@ -118,9 +114,8 @@ def test(
             recorded = recording_from_run(store, chosen, result_of(store, chosen))
     if save:
         advice = "name a file: --save tests/NAME.json"
-        options.write_file(
-            save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True
-        )
+        text = recorded.to_text()
+        options.write_file(save, text, advice=advice, makes_folder=True, is_private=True)
         if as_json:
             options.print_json({"saved": save, "calls": len(recorded.calls)})
         else:
@@ -262,7 +257,7 @@ def _percent(covered: list[dict[str, Any]]) -> float:
 
 
 def _no_run(file: str, name: str) -> UsageError:
-    command = shlex.join(["whorl", "run", file, *(["--workflow", name] if name else [])])
+    command = options.pasted("run", file, *(["--workflow", name] if name else []))
     return UsageError(
         f"no run of {file!r} has succeeded yet, so there is nothing to replay",
         help=f"run it once: `{command}`; or name a run with --run",
@@ -306,26 +301,18 @@ def _replay_lines(file: str, recording: Recording, replayed: Replayed) -> Iterat
         return
     for change in replayed.changes[:_LISTED_MAX]:
         yield f"~ {change.address} receives another request"
-        yield from _difference(change.before, change.now)
+        yield from (f"  {mark}{text}" for mark, text in changes(change.before, change.now))
     yield from (f"! {address} has no recorded reply" for address in replayed.misses[:_LISTED_MAX])
     yield from (f"- {address} was not called" for address in replayed.unused[:_LISTED_MAX])
     if replayed.result != replayed.recorded:
         yield "≠ the result differs"
-        yield from _difference(replayed.recorded, replayed.result)
+        yield from (f"  {mark}{text}" for mark, text in changes(replayed.recorded, replayed.result))
     counts = (
         plural(len(replayed.changes), "changed call"),
         plural(len(replayed.misses), "miss", "misses"),
         plural(len(replayed.unused), "reply not used", "replies not used"),
     )
     yield f"✗ {file}: {', '.join(counts)}"
-
-
-def _difference(before: Json, now: Json) -> Iterator[str]:
-    """Returns the differences of two values as diff lines; long texts are split at line breaks."""
-    texts = (json.dumps(value, indent=2, ensure_ascii=False) for value in (before, now))
-    old, new = (text.replace("\\n", "\n").splitlines() for text in texts)
-    lines = difflib.unified_diff(old, new, "recorded", "now", n=2, lineterm="")
-    return (f"  {safe(text)}" for text in lines)
 
 
 def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
