@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,9 @@ from whorl.errors import Diagnostic, Span, as_json, safe
 from whorl.explanations import MOVED_CODES, codes, explain
 from whorl.interfaces.cli.diagnostics import render
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 UNKNOWN = Diagnostic(
     "W004",
     "loop 'refine' has no field 'max_iteration'",
@@ -22,6 +26,13 @@ UNKNOWN = Diagnostic(
     "did you mean 'max_iterations'?",
 )
 TEXT = "loops:\n  refine:\n    workflow: improve\n    max_iteration: 5\n"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _without_colors() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NO_COLOR", "1")
+        yield
 
 
 def test_a_diagnostic_is_shown_with_its_line() -> None:

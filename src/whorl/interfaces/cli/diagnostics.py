@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic, Span, columns, plural, safe, visible
+from whorl.interfaces.cli.terminal import paint
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
@@ -12,31 +14,24 @@ if TYPE_CHECKING:
 
 WIDTH_MAX = 100
 _LINE_END = regex(r"\r\n|\n|\r")
-_COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "bold": "\x1b[1m"}
+_COLORS = {"error": "red", "warning": "yellow"}
 
 
 def render(
-    diagnostic: Diagnostic,
-    text: str | None,
-    *,
-    color: bool = False,
-    secrets: Mapping[tuple[str, int], int] | None = None,
+    diagnostic: Diagnostic, text: str | None, secrets: Mapping[tuple[str, int], int] | None = None
 ) -> str:
     """Show a diagnostic with its line of `text`, the whole text of its file.
 
     A line of `secrets` ends at the column that it has there.
     """
-
-    def paint(words: str, look: str) -> str:
-        return f"{_COLORS[look]}{words}\x1b[0m" if color else words
-
+    frame = partial(paint, color="blue", bold=True)
     severity, span = diagnostic.severity, diagnostic.span
-    title = paint(f"{severity}[{safe(diagnostic.code)}]", severity)
-    shown = [f"{title}{paint(': ' + safe(diagnostic.message), 'bold')}"]
+    title = paint(f"{severity}[{safe(diagnostic.code)}]", _COLORS[severity], bold=True)
+    shown = [f"{title}{paint(f': {safe(diagnostic.message)}', bold=True)}"]
     number = str(span.line) if span else " "
     margin = " " * len(number)
     if span is not None:
-        shown.append(f"{margin}{paint('-->', 'frame')} {safe(str(span))}")
+        shown.append(f"{margin}{frame('-->')} {safe(str(span))}")
         lines = [] if text is None else _LINE_END.split(text, maxsplit=span.line)
         if span.line <= len(lines):
             room = WIDTH_MAX - len(number) - 3
@@ -44,18 +39,16 @@ def render(
             if secret := (secrets or {}).get((span.file, span.line)):
                 line = f"{line[: secret - 1]}***"
             source, indent, carets = _window(line, span, room)
-            blank = f"{margin} {paint('|', 'frame')}"
+            blank = f"{margin} {frame('|')}"
             label = f" {safe(diagnostic.label)}" if diagnostic.label else ""
-            marks = paint(f"{'^' * carets}{label}", severity)
-            shown += [blank, f"{paint(number + ' |', 'frame')} {source}".rstrip()]
+            marks = paint(f"{'^' * carets}{label}", _COLORS[severity], bold=True)
+            shown += [blank, f"{frame(f'{number} |')} {source}".rstrip()]
             shown.append(f"{blank} {' ' * indent}{marks}")
-    shown.append(f"{margin} {paint('=', 'frame')} help: {_advice(diagnostic)}")
+    shown.append(f"{margin} {frame('=')} help: {_advice(diagnostic)}")
     return "\n".join(shown)
 
 
-def render_all(
-    diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], *, color: bool = False
-) -> str:
+def render_all(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str]) -> str:
     """Show all diagnostics by position, and how many there are; `texts` is by file."""
 
     def position(diagnostic: Diagnostic) -> tuple[bool, str, int, int]:
@@ -68,7 +61,7 @@ def render_all(
     spans.sort(key=lambda span: span.column, reverse=True)
     secrets = {(span.file, span.line): span.column for span in spans}
     shown = ((d, texts.get(d.span.file) if d.span else None) for d in ordered)
-    blocks = [render(d, text, color=color, secrets=secrets) for d, text in shown]
+    blocks = [render(d, text, secrets) for d, text in shown]
     severities = [diagnostic.severity for diagnostic in ordered]
     counts = [(severities.count(severity), severity) for severity in ("error", "warning")]
     words = [plural(n, severity) for n, severity in counts if n]

@@ -13,7 +13,7 @@ import click
 from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, safe, tame
 from whorl.errors import as_json as diagnostic_json
-from whorl.interfaces.cli.terminal import echo, is_colored, ours, paint, say
+from whorl.interfaces.cli.terminal import echo, paint, say
 from whorl.lazily import later_patterns, regex
 from whorl.plugins import wings
 
@@ -256,4 +256,4 @@ def show_diagnostics(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]
     """Shows mistakes to the person, beside the output; `texts` are the files by their names."""
     from whorl.interfaces.cli.diagnostics import render_all
 
-    say(ours(render_all(diagnostics, texts, color=sys.stderr.isatty() and is_colored())))
+    say(render_all(diagnostics, texts))

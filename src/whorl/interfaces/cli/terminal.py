@@ -36,12 +36,14 @@ def is_colored() -> bool:
 
 
 def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
-    """Returns the text in a colour, if colours are on; `echo` leaves them out for a pipe."""
+    """Returns a safe text in a colour, if colours are on; `echo` leaves them out for a pipe.
+
+    `echo` removes everything else that a terminal would obey, so styles of ours have a mark.
+    """
     if not is_colored():
         return text
     styled = click.style("|", fg=color, bold=bold or None, dim=dim or None)
-    before, _, after = styled.partition("|")
-    return f"{ours(before)}{text}{ours(after)}"
+    return styled.replace("\x1b[", f"\x1b[{_MARK};").replace("|", text)
 
 
 # No other program can write it, so a style that has it was painted here.
@@ -49,14 +51,6 @@ _MARK = str(int.from_bytes(os.urandom(8), "big"))
 # A word with the space before it, or a command.
 _PARTS = regex(r"\s*(?:`[^`]*`|[^\s`])+")
 _STEERING = regex(f"\x1b\\[{_MARK};(?P<ours>[0-9;]*m)|\r\n|(?![\n\t]){UNSAFE_LETTERS}")
-
-
-def ours(text: str) -> str:
-    """Marks the styles of a text as ours, so that `echo` keeps them; the text must be safe.
-
-    `echo` removes everything else that a terminal would obey.
-    """
-    return text.replace("\x1b[", f"\x1b[{_MARK};")
 
 
 def cleaned(text: str) -> str:
@@ -91,11 +85,9 @@ def is_ours(*streams: TextIO) -> bool:
     The system stops a background process that reads from its terminal, or changes it.
     """
     try:
-        import termios  # noqa: F401
-
         are_terminals = all(stream.isatty() for stream in streams)
         return are_terminals and os.tcgetpgrp(streams[0].fileno()) == os.getpgrp()
-    except (ImportError, OSError, ValueError):
+    except (OSError, ValueError):
         return False
 
 
