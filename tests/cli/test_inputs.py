@@ -78,7 +78,7 @@ def test_several_objects_are_cases_of_an_experiment(echo: Whorl, project: Path, 
     }
     (project / name).write_text(texts[name])
 
-    done = echo(f"run echo.yaml --inputs {name}").ends(2, f"{name} has several cases")
+    done = echo(f"run echo.yaml --inputs {name}").ends(2, f"{name} is not an object")
     done.says("`whorl new --example experiment`")
 
 

@@ -235,13 +235,7 @@ def read_stdin() -> str:
 
 
 def write_file(
-    name: str,
-    text: str,
-    *,
-    advice: str,
-    mode: str = "w",
-    makes_folder: bool = False,
-    is_private: bool = False,
+    name: str, text: str, *, advice: str, mode: str = "w", is_private: bool = False
 ) -> None:
     """Writes a file; a private one is readable by its owner only, even if it existed before.
 
@@ -252,8 +246,7 @@ def write_file(
 
     check_inside(find_project(os.environ).root, name)
     try:
-        if makes_folder:
-            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         permissions = 0o600 if is_private else 0o666
         opener = partial(os.open, mode=permissions)
         with open(name, mode, encoding="utf-8", opener=opener) as file:
@@ -296,7 +289,7 @@ def output_option(
             with redirect_stdout(printed):
                 result = function(*args, **options)
             if text := printed.getvalue():
-                write_file(output, text, advice="name another file", makes_folder=True)
+                write_file(output, text, advice="name another file")
                 say(f"wrote {safe(output)}")
             return result
 
@@ -381,12 +374,10 @@ def _read_table(name: str) -> dict[str, Json]:
         except InvalidWorkflow as fault:
             where = fault.diagnostics[0].span
             raise UsageError(f"{place} is neither JSON nor YAML: see {where}") from None
-    if isinstance(table, dict):
-        return table
-    if not isinstance(table, list):
-        raise UsageError(f"{place} is not an object", help='such as {"topic": "rain"}')
-    advice = "run an experiment over them; `whorl new --example experiment` makes one"
-    raise UsageError(f"{place} has several cases, and a run takes one", help=advice)
+    if not isinstance(table, dict):
+        advice = 'such as {"topic": "rain"}; for several cases: `whorl new --example experiment`'
+        raise UsageError(f"{place} is not an object", help=advice)
+    return table
 
 
 def _find_files(pattern: str, name: str) -> list[str]:
@@ -610,21 +601,17 @@ async def _note(store: SqliteStore, action: str, run: str, file: str, outcome: s
     await Audit(store).add(AuditEntry(who=who, action=action, run=run, file=file, outcome=outcome))
 
 
-def given_options() -> list[str]:
-    """Returns --config and --store if this command was given them."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return []
-    outer = context.find_root().obj or {}
-    given = {name: context.params.get(name) or outer.get(name) for name in ("config", "store")}
-    return [part for name, value in given.items() if value for part in (f"--{name}", value)]
-
-
 def pasted(*words: str) -> str:
     """Returns a command with the configuration and the store that this one was given."""
     from whorl.interfaces.advice import command
 
-    return command(*given_options(), *words)
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return command(*words)
+    outer = context.find_root().obj or {}
+    given = {name: context.params.get(name) or outer.get(name) for name in ("config", "store")}
+    options = [part for name, value in given.items() if value for part in (f"--{name}", value)]
+    return command(*options, *words)
 
 
 def carrying(sentence: str) -> str:

@@ -51,12 +51,8 @@ _LISTED_MAX = 20
 @click.option("--recording", metavar="PATH", help="Replay a saved recording instead of a run.")
 @click.option("--save", metavar="PATH",
               help="Save the run: as tests (.yaml), or as a recording (.json).")  # fmt: skip
-@click.option(
-    *("-i", "--input", "inputs"),
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A secret input, which no recording holds. Repeatable.",
-)
+@click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True,
+              help="A secret input, which no recording holds. Repeatable.")  # fmt: skip
 @options.workflow_option
 @options.json_option
 @options.located
@@ -115,7 +111,7 @@ def test(
     if save:
         advice = "name a file: --save tests/NAME.json"
         text = recorded.to_text()
-        options.write_file(save, text, advice=advice, makes_folder=True, is_private=True)
+        options.write_file(save, text, advice=advice, is_private=True)
         if as_json:
             options.print_json({"saved": save, "calls": len(recorded.calls)})
         else:
@@ -288,7 +284,7 @@ def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
     beside = os.path.relpath(file, os.path.dirname(save) or ".").replace(os.sep, "/")
     text = test_files.saved_test(store, run, beside, f"as in run {run}")
     advice = "name a file: --save NAME.test.yaml"
-    options.write_file(save, text, advice=advice, makes_folder=True, is_private=True)
+    options.write_file(save, text, advice=advice, is_private=True)
     echo(f"saved run {run} as a test to {save}")
     say(f"next: {options.pasted('test', save)}")
     return 0

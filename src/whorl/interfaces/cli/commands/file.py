@@ -289,7 +289,7 @@ def import_command(
         words = f"{plural(len(existing), 'file')} would be overwritten, such as {existing[0]!r}"
         raise UsageError(words, help="name another FOLDER, or overwrite them with --force")
     for path, text in paths.items():
-        options.write_file(path, text, advice="name another FOLDER", makes_folder=True)
+        options.write_file(path, text, advice="name another FOLDER")
         say(*[] if as_json else [f"wrote {safe(path)}"])
     if as_json:
         options.print_json({"files": [*paths], "notes": [*taken.notes]})

@@ -64,13 +64,14 @@ def init(*, folder: str, allow_commands: bool) -> None:
     is_first = not any(root.glob("*.yaml"))
     texts = {CONFIG_NAME: _STARTER.format(commands=str(allow_commands).lower())}
     texts |= {name: read_first(name) for name in _FIRST if is_first}
-    advice: Any = {"advice": "name another folder", "makes_folder": True}
+    advice = "name another folder"
     for name, schema in made.items():
         text = f"{json.dumps(schema, ensure_ascii=False, indent=1)}\n"
-        write_file(str(root / name), text, **advice)
+        write_file(str(root / name), text, advice=advice)
     for name, text in texts.items():
         if name in absent:
-            write_file(str(root / name), with_schema_line(text, root / name), mode="x", **advice)
+            text = with_schema_line(text, root / name)
+            write_file(str(root / name), text, advice=advice, mode="x")
     created = ", ".join(name for name in texts if name in absent)
     echo(f"created {folder.rstrip('/')}/: {created or 'nothing, since all files exist'}")
     say(*(f"{name} exists already, and is not changed" for name in texts if name not in absent))
@@ -164,7 +165,8 @@ def new(
         name, text = f"{path.stem}-copy{path.suffix}", path.read_bytes().decode()
         _write(template or name, text, about=f"a copy of {source}", force=force)
     elif empty is not None:
-        text, ending = _editor().empty_text(empty)
+        editor: Editor = needed("editor")
+        text, ending = editor.empty_text(empty)
         _write(template or f"new{ending}", text, about=f"empty, {empty}", force=force)
     elif template is None:
         _list_templates(as_json=as_json)
@@ -180,13 +182,9 @@ def _list_templates(*, as_json: bool) -> None:
         return
     lines = [(row.name, ", ".join(names), row.description) for row in TEMPLATES]
     lines += [(f"--example {name}", "folder", words) for name, (words, _) in EXAMPLES.items()]
-    lines += [(f"--empty {name}", name, "the smallest file") for name in _editor().dialects()]
-    print_lines(table(lines))
-
-
-def _editor() -> Editor:
     editor: Editor = needed("editor")
-    return editor
+    lines += [(f"--empty {name}", name, "the smallest file") for name in editor.dialects()]
+    print_lines(table(lines))
 
 
 def _write_example(name: str, folder: str, *, force: bool) -> None:
@@ -196,7 +194,7 @@ def _write_example(name: str, folder: str, *, force: bool) -> None:
     texts = example_files(name)
     _check_absent(*(Path(folder) / each for each in texts), force=force)
     for each, text in texts.items():
-        write_file(str(Path(folder) / each), text, advice="name another FOLDER", makes_folder=True)
+        write_file(str(Path(folder) / each), text, advice="name another FOLDER")
     echo(shortened(f"created {folder.rstrip('/')}/: {', '.join(texts)}"))
     say(f"next: cd {shlex.quote(folder)} && {EXAMPLES[name][1]}")
 
@@ -232,7 +230,7 @@ def _write(
     """Writes a file; says what it needs, and how to run it with an `example`, or to edit it."""
     _check_absent(Path(name), force=force)
     mode, text = "w" if force else "x", with_schema_line(text, Path(name))
-    write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
+    write_file(name, text, advice="name another FILE", mode=mode)
     echo(shortened(f"created {name} ({about})"))
     command = ["file", "edit", name] if example is None else ["run", name, example]
     say(*([f"it needs {needs}"] if needs else []), f"next: {shlex.join(['whorl', *command])}")
