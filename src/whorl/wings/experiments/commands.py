@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import Diagnostic, UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.commands import change_store, open_if_any, with_json
+from whorl.interfaces.cli.commands import change_store, open_if_any, print_list, with_json
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import (
     dollars_given,
@@ -209,7 +209,7 @@ def _baseline(
         raise UsageError(f"{variant!r} cannot be compared with itself", help=advice)
     if against in read.variants:
         return None
-    if not is_file(project, against):
+    if _path(project, against) is None:
         why = f"{against!r} is not a variant of {read.name!r}, and there is no file of that name"
         advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
         raise UsageError(why, help=advice, code="W005")
@@ -251,14 +251,12 @@ def ls_command(project: Project, *, as_json: bool) -> None:
         for row in store.list_runs(RunFilter(key=PREFIX), 2**31) if store else ():
             name = row.key.removeprefix(PREFIX).partition(":")[0]
             costs.setdefault(name, []).append(row)
-    listed = []
+    documents, lines = [], []
     for name, rows in costs.items():
-        listed.append({"name": name, "runs": len(rows), "cost_usd": (cost := cost_of(rows))})
-        if not as_json:
-            paid = words.spent_words(cost or 0.0, unpriced=any(row.unpriced_calls for row in rows))
-            echo(f"{safe(name)}  {plural(len(rows), 'run')}  {paid}")
-    if as_json:
-        print_json(listed)
+        documents.append({"name": name, "runs": len(rows), "cost_usd": (cost := cost_of(rows))})
+        paid = words.spent_words(cost or 0.0, unpriced=any(row.unpriced_calls for row in rows))
+        lines.append((safe(name), plural(len(rows), "run"), paid))
+    print_list(documents, (), lines, as_json=as_json, empty="no experiment has runs yet")
 
 
 @experiment.command(name="rm")
@@ -368,12 +366,8 @@ def read_file(project: Project, file: str) -> Experiment:
     return read_experiment(project, str(_path(project, file) or file))
 
 
-def is_file(project: Project, file: str) -> bool:
-    """Returns whether this is a file, or the name that an experiment's file begins with."""
-    return _path(project, file) is not None
-
-
 def _path(project: Project, file: str) -> Path | None:
+    """Returns the path of a file, or of an experiment by the beginning of its file's name."""
     paths = (base / f"{file}{end}" for base in (Path(), project.root) for end in (*ENDINGS, ""))
     return next((path for path in paths if path.is_file()), None)
 
@@ -503,7 +497,7 @@ def what_if(project: Project, *, what: tuple[str, ...], **options: Any) -> int:
       whorl experiment what-if last --at-most 3 --until "review.approved" --return best
       whorl experiment what-if polish.experiment.yaml
     """
-    is_experiment = len(what) == 1 and is_file(project, what[0])
+    is_experiment = len(what) == 1 and _path(project, what[0]) is not None
     if is_experiment:
         # A wrong name is reported before anything has to be run.
         read = read_file(project, what[0])

@@ -357,9 +357,6 @@ def answer_lines(found: WhatIf) -> list[str]:
         why = ": ".join(filter(None, ("not known", answer.code, safe(answer.why))))
         return [*lines, f"  what if     {why}"]
     lines.append(f"  what if     {_answer_words(answer, found.cost_of(answer))}")
-    pair = (answer.returned, was.returned)
-    if all(pair) and pair[0] != pair[1] and "[" not in found.loop:
-        lines.append(f"  the difference: whorl diff {found.run} {pair[0]} {pair[1]}")
     return lines
 
 
@@ -424,8 +421,6 @@ def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progres
         f"{plural(forecast.gradings, 'result')} to grade": forecast.gradings,
         f"at most {plural(forecast.calls or 0, 'call')}": forecast.calls is not None,
         f"budget {formatting.dollars(budget or 0.0)}": budget is not None,
-        f"{formatting.dollars(progress.spent_usd)} of it spent": budget is not None
-        and progress.spent_usd,
     }
     lines = [
         f"{safe(experiment.name)}: {plural(forecast.trials, 'trial')}{cost}",
