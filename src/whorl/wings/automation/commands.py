@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite.store import HookRow
     from whorl.services.project import Project
     from whorl.wings.automation.registry import Listed
-    from whorl.wings.automation.table import Overlap
     from whorl.wings.automation.webhooks import Format
 
 
@@ -61,17 +60,11 @@ def schedule_add(
     *,
     file: str,
     text: str | None,
-    cron: str | None,
-    every: str | None,
-    zone: str | None,
-    overlap: Overlap,
-    backfill: bool,
     inputs: tuple[str, ...],
     budget: float | None,
-    steps: dict[str, dict[str, str]],
-    name: str,
     workflow: str,
     as_json: bool,
+    **as_given: Any,
 ) -> None:
     """Start FILE on a schedule. TEXT is its main input.
 
@@ -83,15 +76,9 @@ def schedule_add(
     new = NewSchedule(
         file=file,
         named=workflow,
-        name=name,
-        cron=cron,
-        every=every,
-        zone=zone,
-        overlap=overlap,
-        backfill=backfill,
         inputs=options.read_inputs(project, read, inputs, text=text),
         budget_usd=budget,
-        steps=steps,
+        **as_given,
     )
 
     async def add(schedules: Schedules) -> Listed:
