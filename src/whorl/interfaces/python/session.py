@@ -152,13 +152,14 @@ class Session:
         if not isinstance(workflow, Workflow):
             workflow = loading.workflow_from(self._project, workflow)
         self._tasks.include(workflow.tasks)
-        cost = dollars(budget)
+        cost, file = dollars(budget), workflow.file
         start = Start(
             input=plain_table(inputs, "inputs"),
             limits={} if cost is None else {"cost_usd": cost},
             iterations=count(max_iterations, "max_iterations"),
             key=text(key, "key"),
-            file=_file_of(workflow),
+            # One whose function is local cannot be found again.
+            file="" if "<locals>" in file else file and str(Path(file).resolve()),
             sources=dict(workflow.sources),
             pauses=workflow.pauses,
         )
@@ -210,13 +211,6 @@ class Session:
     def cost(self, by: By = "model") -> Costs:
         """Returns what all runs of the store used, by model, step, workflow, run or day."""
         return cost_of(self._opened().store, None, by)
-
-
-def _file_of(workflow: Workflow) -> str:
-    """Returns where a run finds its workflow again: a file, or a program that is not local."""
-    if ":" in workflow.file and "<locals>" in workflow.file:
-        return ""
-    return str(Path(workflow.file).resolve()) if workflow.file else ""
 
 
 @overload
