@@ -18,7 +18,6 @@ from whorl.interfaces.cli.commands import change_store, open_if_any, print_list,
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import (
     dollars_given,
-    json_option,
     located,
     output_option,
     pasted,
@@ -74,8 +73,7 @@ budget_option = click.option(
 @budget_option
 @click.option("--fresh", is_flag=True, help="Run everything again, including finished trials.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
-@json_option
-@partial(located, drives=True)
+@partial(with_json, drives=True)
 def run_command(
     project: Project, *, file: str, budget: str, fresh: bool, detach: bool, as_json: bool
 ) -> int:
@@ -140,8 +138,7 @@ def report(project: Project, *, file: str, variant: str, as_json: bool, **option
 @budget_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Also print the report.")
 @click.option("--junit", metavar="FILE", help="Write one test for each case.")
-@json_option
-@partial(located, drives=True)
+@partial(with_json, drives=True)
 def gate(project: Project, *, file: str, against: str, as_json: bool, **options: Any) -> int:
     """Run what is missing of FILE, and fail if it is worse than a baseline.
 
@@ -484,8 +481,7 @@ def _to_save(file: str, save: str) -> str:
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="CSV with a row for each rule, or run.")
-@json_option
-@partial(located, drives=True)
+@partial(with_json, drives=True)
 @output_option(csv="as_csv", json="as_json")
 def what_if(project: Project, *, what: tuple[str, ...], **options: Any) -> int:
     """Compute the result of another stop rule, without new calls.
@@ -584,8 +580,7 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
 @click.option("--variant", default="", metavar="NAME",
               help="Default: the baseline for a loop, all for a grader.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="CSV of the results on which they differ.")
-@json_option
-@partial(located, drives=True)
+@partial(with_json, drives=True)
 @output_option(csv="as_csv", json="as_json")
 def judge(
     project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any

@@ -28,9 +28,9 @@ _NO_UNIT = regex(r"[0-9.\s]*")
 _AGO = regex(r"[0-9.]+ *[a-zA-Z]+")
 
 
-def with_json(function: Callable[..., R]) -> Callable[..., R]:
-    """Makes a command that gets its project, and prints JSON with --json."""
-    return json_option(located(function))
+def with_json(function: Callable[..., R], **how: bool) -> Callable[..., R]:
+    """Makes a command that gets its project, and prints JSON with --json; `how` as `located`."""
+    return json_option(located(function, **how))
 
 
 def duration(text: str) -> float:

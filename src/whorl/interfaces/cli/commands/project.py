@@ -186,8 +186,7 @@ def _known_tools(project: Project) -> KnownTools:
 
 
 @click.command()
-@options.json_option
-@partial(options.located, is_checked=False, drives=True)
+@partial(commands.with_json, is_checked=False, drives=True)
 def doctor(project: Project, *, as_json: bool) -> int:
     """Check the installation, the store, and all that the configuration names.
 
