@@ -106,7 +106,7 @@ def test_memory(whorl: Whorl, project: Path) -> None:
 def test_doctor(whorl: Whorl, project: Path) -> None:
     whorl("run polish.yaml x")
 
-    done = whorl("project", "doctor").ends(0).prints("1 run", "not allowed ([allow] commands)")
+    done = whorl("project", "doctor").ends(0).prints("1 run")
     done.prints("provider canned (default)")
     missing = whorl("--config nope.toml project doctor").ends(1).prints("✓  whorl").out
     line = next(text for text in missing.splitlines() if "configuration" in text)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 # The flags of the command line that raise a budget.
 _FLAGS = {"cost_usd": "--budget", "tokens": "--tokens", "calls": "--calls"}
-# What a budget is called in fields.
-_BUDGETS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
 # The fields that raise a limit, where a loop's own format names none; of the run: `run`.
 _FIELDS = {
     "max_iterations": "at_most.iterations",
@@ -70,7 +68,8 @@ def _after_limit(facts: Mapping[str, Any], run: str) -> str:
 
     A run keeps the file that it began with, so a change of a field there has no effect on it.
     """
-    fields, budget = facts.get("fields") or _FIELDS, _BUDGETS.get(facts["limit"], "")
+    fields, limit = facts.get("fields") or _FIELDS, facts["limit"]
+    budget = limit.removesuffix("_usd") if limit in _FLAGS else ""
     field = fields.get(budget) or fields.get(facts["reason"], "the limit")
     if facts["of_run"]:
         # A format without a field for it has the flag of the command line.
@@ -95,7 +94,7 @@ def way_on(code: str, facts: Mapping[str, Any], run: str) -> list[str]:
         case "R102" if facts["continues"]:
             iterations = ["--iterations", str(facts["iterations"])] if facts["iterations"] else []
             # More money alone is for all loops that lack it: one of many need not be named.
-            is_any = facts["limit"] in _BUDGETS and "[" in facts["address"]
+            is_any = facts["limit"] in _FLAGS and "[" in facts["address"]
             at = [] if is_any else ["--at", facts["address"]]
             return ["continue", run, *at, *iterations, *flags(facts["more"])]
     return []

@@ -135,7 +135,6 @@ class Progress(RunFold[LoopProgress]):
     # Calls without a known price.
     unpriced: int = 0
     steps: dict[str, Step] = field(default_factory=dict)
-    waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
     # The loops that are explored, each with its number of iterations.
     explore: dict[str, int] = field(default_factory=dict)
     # What has ended and may be let go, the oldest first.
@@ -158,13 +157,9 @@ class Progress(RunFold[LoopProgress]):
                 for one in self.steps.values():
                     if one.state in ("running", "retrying", "waiting"):
                         one.state, one.ended_at = "cancelled", event.at
-                self.waiting.clear()
-            case "gate.waiting":
-                self.waiting[event.address] = event.body
-                if "/:" not in base:
-                    self._begin_step(base, "waiting", event.at, attempt)
+            case "gate.waiting" if "/:" not in base:
+                self._begin_step(base, "waiting", event.at, attempt)
             case "gate.decided":
-                self.waiting.pop(event.address, None)
                 step = self.steps.get(base)
                 if step is not None and step.state == "waiting":
                     is_approved = bool(event.body.get("approved"))

@@ -1,13 +1,6 @@
 """The journal in a dialect's own words: event names and fields that its reader left as data.
 
-`words["events"]` maps a *moment* of ours to the dialect's event:
-
-    {"iteration_started": {"event": "workflow.node.iteration",
-                           "fields": {"node_id": "node", "index": "index", "total": "limit"}}}
-
-A field takes one of the facts below by name, or `told.NAME`: what the loop tells about its
-iterations, or `loop.NAME`: what `words["loops"]` says of the loop at that path. A field whose
-value is not known at that moment is null; an object as field nests.
+docs/internals/decisions/0006-words-of-a-dialect.md has their form.
 
 `checked` is what the condition of a loop was: for a loop that checks first, when it let the
 iteration begin; for any other one, after it. Where that is known only when the next iteration

@@ -23,7 +23,6 @@ from whorl.interpreter.events import unescape
 from whorl.lazily import regex
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
-from whorl.services.steering import chosen_steps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -58,13 +57,6 @@ _QUIET = frozenset(
 _ITEMS_MAX = 50
 _STEPS_MAX = 40
 _VALUE_MAX = 60
-
-
-def choice_lines(store: SqliteStore, run: RunId) -> Iterator[str]:
-    """Yields the models and prompts that the user chose for a run on the command line."""
-    for step, fields in chosen_steps(store, run).items():
-        of = f" of {line(step, 60)}" if step else ""
-        yield from (f"  {name}{of}: {line(text, 100)} (--{name})" for name, text in fields.items())
 
 
 def print_outputs(outputs: dict[str, Json]) -> None:

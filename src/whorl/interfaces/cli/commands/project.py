@@ -229,10 +229,6 @@ def _findings(project: Project) -> Iterator[Finding]:
         words = f"{settings.untrusted}; nothing was sent; {settings.untrusted.help}"
         yield Finding("trust", False, words, "project trust")
         return
-    allowed = settings.allow.commands
-    programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
-    words = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
-    yield Finding("commands", True, words)
     if settings.runtime.kind == "temporal":
         from whorl.runtimes.runtime import cluster
 

@@ -153,14 +153,15 @@ def run_command(
 
 def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
     """Returns the loops to explore, each with its number of iterations."""
-    explored = [word.partition("=") for word in words]
-    for name, equals, number in explored:
+    explored: dict[str, int] = {}
+    for word in words:
+        name, _, number = word.partition("=")
         if not number.isdigit() or not int(number):
-            word = f"{name}{equals}{number}"
             raise UsageError(f"--explore takes LOOP=N, not {word!r}", help="--explore polish=8")
         if why := preflight.not_explored(workflow, name):
             raise UsageError(why, code="X107")
-    return {name: int(number) for name, _, number in explored}
+        explored[name] = int(number)
+    return explored
 
 
 async def _run(

@@ -25,6 +25,7 @@ from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import places, results
 from whorl.services.records import RunRecords, document_of
 from whorl.services.runs import find_run
+from whorl.services.steering import chosen_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -249,7 +250,9 @@ def _overview(records: RunRecords, status: _Status, *, whole: bool) -> Iterator[
     given = _given(store, run)
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
-    yield from summary.choice_lines(store, run)
+    for step, chosen in chosen_steps(store, run).items():
+        of = f" of {line(step, 60)}" if step else ""
+        yield from (f"  {name}{of}: {line(text, 100)} (--{name})" for name, text in chosen.items())
     yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
     older = (row for row in loops if row.address not in progress.loops)
     yield from (next(_loop_table(watchers.loop_of(row))) for row in older)
