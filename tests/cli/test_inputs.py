@@ -78,8 +78,13 @@ def test_several_objects_are_cases_of_an_experiment(echo: Whorl, project: Path, 
     }
     (project / name).write_text(texts[name])
 
-    done = echo(f"run echo.yaml --inputs {name}").ends(2, f"{name} is not an object")
-    done.says("`whorl new --example experiment`")
+    done = echo(f"run echo.yaml --inputs {name}").ends(2, f"{name} has several cases")
+
+    done.says("`whorl experiment run echo.experiment.yaml`")
+    lines = [line.strip() for line in done.err.splitlines()]
+    at = lines.index("experiment: 1")
+    (project / "echo.experiment.yaml").write_text("\n".join(lines[at : at + 4]) + "\n")
+    echo("experiment run echo.experiment.yaml").ends(0, "2 trials")
 
 
 def test_files_are_given_by_their_names_patterns_or_folders(echo: Whorl, project: Path) -> None:

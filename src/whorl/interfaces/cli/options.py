@@ -317,7 +317,12 @@ def input_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def read_inputs(
-    project: Project, workflow: Workflow, written: Iterable[str], *, text: str | None = None
+    project: Project,
+    workflow: Workflow,
+    written: Iterable[str],
+    *,
+    text: str | None = None,
+    file: str = "FILE",
 ) -> dict[str, Json]:
     """Reads the inputs of -i, those of files (which -i overrides), and the main one from `text`."""
     tables: dict[str, Json] = {}
@@ -327,7 +332,7 @@ def read_inputs(
         name, _, value = words.partition("=")
         kind = ports[name].type if name in ports else ""
         if words.startswith("@"):
-            tables |= _read_table(words[1:])
+            tables |= _read_table(words[1:], file)
         elif kind in ("file", "files") and value.startswith("@") and value != "@-":
             # A file is given by its path, not by its text.
             paths = _find_files(value[1:], name) if kind == "files" else [value[1:]]
@@ -354,7 +359,7 @@ def read_inputs(
     return with_paths(project, workflow, tables | given)
 
 
-def _read_table(name: str) -> dict[str, Json]:
+def _read_table(name: str, file: str) -> dict[str, Json]:
     """Reads the object in a file; errors do not show its content."""
     from whorl.dialects.reader import parse
     from whorl.source import plain
@@ -374,10 +379,16 @@ def _read_table(name: str) -> dict[str, Json]:
         except InvalidWorkflow as fault:
             where = fault.diagnostics[0].span
             raise UsageError(f"{place} is neither JSON nor YAML: see {where}") from None
-    if not isinstance(table, dict):
-        advice = 'such as {"topic": "rain"}; for several cases: `whorl new --example experiment`'
-        raise UsageError(f"{place} is not an object", help=advice)
-    return table
+    if isinstance(table, dict):
+        return table
+    if not isinstance(table, list):
+        raise UsageError(f"{place} is not an object", help='such as {"topic": "rain"}')
+    experiment = f"{os.path.basename(file).partition('.')[0]}.experiment.yaml"
+    advice = (
+        f"write {experiment}, and run all of them with `whorl experiment run {experiment}`:\n"
+        f'experiment: 1\nworkflow: {file}\ncases: {name}\ngrade: "1"'
+    )
+    raise UsageError(f"{place} has several cases, and a run takes one", help=advice)
 
 
 def _find_files(pattern: str, name: str) -> list[str]:

@@ -111,7 +111,7 @@ def run_command(
     reading = replace(reading, workflow=with_steps(reading.workflow, steps))
     read = reading.workflow
     show.check(read)
-    given = options.read_inputs(project, read, inputs, text=text)
+    given = options.read_inputs(project, read, inputs, text=text, file=file)
     mocked = None
     if mocks is not None:
         if detach or dry_run or project.is_on_cluster:
