@@ -176,6 +176,9 @@ async def _in_time(call: Awaitable[object], limit_s: float | None) -> object:
 # written, so a crash that loses it is a crash that came a moment earlier.
 
 WAIT_S = 0.1
+# A busy process writes less often: each commit would hold it up even more.
+LATE_S = 0.02
+WAIT_MAX_S = 1.0
 ENTRIES_MAX = 64
 SNAPSHOT_CPU_S = 0.5
 # A store that cannot be written is tried again so often; a watcher is told each fourth time.
@@ -197,17 +200,21 @@ class CommitTimer:
     def __init__(self) -> None:
         self._waiting: list[Callable[[], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = self._late = 0.0
 
     def wait(self, wake: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Runs that waited in an event loop that has ended are dropped.
-            self._loop, self._waiting = loop, []
+            self._loop, self._waiting, self._late = loop, [], 0.0
         self._waiting.append(wake)
         if len(self._waiting) == 1:
-            loop.call_later(WAIT_S, self._wake_all)
+            wait_s = WAIT_S if self._late < LATE_S else WAIT_S + 4 * self._late
+            self._due = loop.time() + min(wait_s, WAIT_MAX_S)
+            loop.call_at(self._due, self._wake_all, loop)
 
-    def _wake_all(self) -> None:
+    def _wake_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._late = loop.time() - self._due
         waiting, self._waiting = self._waiting, []
         for wake in waiting:
             wake()

@@ -104,11 +104,15 @@ class Pins:
         self._journal = journal
         self._plans: dict[str, Plan] = {}
         self._digests: dict[RunId, str] = {}
+        # The newest one: often, one workflow is started many times.
+        self._pinned: tuple[Workflow, Json, str] | None = None
 
     def pin(self, workflow: Workflow) -> tuple[Json, str, Plan]:
         """Returns the workflow to store, its hash and its plan, which its runs share."""
-        encoded = to_json(workflow)
-        digest = content_hash(encoded)
+        if self._pinned is None or self._pinned[0] is not workflow:
+            encoded = to_json(workflow)
+            self._pinned = (workflow, encoded, content_hash(encoded))
+        _, encoded, digest = self._pinned
         if digest not in self._plans:
             self._plans[digest] = Plan(workflow)
         return encoded, digest, self._plans[digest]

@@ -237,9 +237,10 @@ def want(machine: State, key: str) -> None:
         secure=node.secure or "secure" in frame,
         secure_outputs=node.secure_outputs,
     )
-    named = [value for name, value in node.inputs.entries if name in ("model", "provider")]
-    is_computed = any(not isinstance(value, Constant) for value in named)
-    perform.secure_model = perform.secure and is_computed
+    perform.secure_model = perform.secure and any(
+        name in ("model", "provider") and not isinstance(value, Constant)
+        for name, value in node.inputs.entries
+    )
     machine.command(perform)
 
 

@@ -115,7 +115,9 @@ def failed_body(
 def fit(fields: Mapping[str, Any]) -> dict[str, Json]:
     """Returns the fields as JSON; raises ProviderError if they are not JSON."""
     # A text that is too long anyway is not mended first, which takes long.
-    is_long = any(isinstance(text, str) and len(text) > REPLY_MAX for text in fields.values())
+    is_long = False
+    for text in fields.values():
+        is_long |= isinstance(text, str) and len(text) > REPLY_MAX
     try:
         parts = {} if is_long else fields
         body = {name: as_json(value, f"$.{name}") for name, value in parts.items()}

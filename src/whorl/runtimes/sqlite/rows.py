@@ -197,13 +197,13 @@ class RunRecord(ChargeFold):
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
         return (
             *_NUMBERS(self),
-            whole(self.error[:_ERROR_MAX]),
+            self.error and whole(self.error[:_ERROR_MAX]),
             "" if self.not_begun is None else json.dumps(self.not_begun),
             whole(shown.address),
             shown.number,
             shown.score,
-            whole(reason),
-            whole(shown.stopped_by),
+            reason and whole(reason),
+            shown.stopped_by and whole(shown.stopped_by),
             self.seconds,
         )
 
@@ -352,7 +352,9 @@ class Append:
     def size(self) -> int:
         size = 64 * len(self.rows)
         for row in self.rows:
-            size += len(row.body) + sum(len(text) for _, text in row.large)
+            size += len(row.body)
+            for _, text in row.large:
+                size += len(text)
         return size
 
 
