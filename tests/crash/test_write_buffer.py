@@ -10,6 +10,7 @@ import pytest
 from conformance.replies import Script, ScriptedWorkers
 from crash.in_memory import Crash
 from crash.priced import Priced
+from strikes import StruckJournal
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
@@ -53,11 +54,11 @@ steps:
 _REPLIES = {"first": 1, "second": 2, "third": {"text": "ok"}, "fourth": 4, "one": 1}
 
 
-class _Counted(MemoryJournal):
+class _Counted(StruckJournal):
     """Counts appends and crashes at one of them."""
 
     def __init__(self, crash_at: int = 0) -> None:
-        super().__init__(self._strike_at)
+        super().__init__(strike=self._strike_at)
         self.appends = 0
         self._crash_at = crash_at
 

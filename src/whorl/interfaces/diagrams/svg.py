@@ -126,11 +126,18 @@ def _content(boxes: tuple[Box, ...], arrows: Iterable[Arrow]) -> Iterator[str]:
         yield "</g>"
     for arrow in arrows:
         head, look = ("head-back", "arrow back") if arrow.back else ("head", "arrow")
-        path = "M" + " L".join(f"{x:.1f},{y:.1f}" for x, y in arrow.points)
-        yield f'<path class="{look}" marker-end="url(#whorl-{head})" d="{path}"/>'
+        yield f'<path class="{look}" marker-end="url(#whorl-{head})" d="{_path(arrow)}"/>'
         if arrow.label:
             (x, y), (to_x, to_y) = arrow.points[-2:]
             yield _words((x + to_x) / 2 + 6, (y + to_y) / 2 + 4, arrow.label, "detail")
+
+
+def _path(arrow: Arrow) -> str:
+    """Draws the way of an arrow; the way back leads out to the right, up, and in again."""
+    if arrow.back:
+        (x, y), (right, _), (to_x, to_y) = arrow.points
+        return f"M{x:.1f},{y:.1f} H{right:.1f} V{to_y:.1f} H{to_x:.1f}"
+    return "M" + " L".join(f"{x:.1f},{y:.1f}" for x, y in arrow.points)
 
 
 def _words(x: float, y: float, text: str, look: str) -> str:
@@ -230,8 +237,7 @@ def _block(block: Block) -> Area:
     last, first = placed[rows[-1][-1]], placed[rows[0][-1]]
     start = (last.corner[0] + last.size.width, last.corner[1] + last.size.height - 14.0)
     end = (first.corner[0] + first.size.width, first.corner[1] + 14.0)
-    right = size.width + GUTTER / 2
-    back = Arrow((start, (right, start[1]), (right, end[1]), end), back=True)
+    back = Arrow((start, (size.width + GUTTER / 2, 0.0), end), back=True)
     return Area(size, tuple(placed), (*arrows, back))
 
 

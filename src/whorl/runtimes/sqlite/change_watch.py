@@ -12,12 +12,15 @@ import os
 import time
 from contextlib import suppress
 from copy import copy
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import apsw
 
 from whorl.errors import StoreError
 from whorl.runtimes.sqlite.faults import is_fsync_fault, store_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LOOK_EVERY_S: Final = 0.25
 # So long a writer relies on what it saw: it may commit a thousand times a second.
@@ -41,15 +44,18 @@ TRY_EVERY_S: Final = 2.0
 class FileWatch:
     """Checks whether a store's file is the one that was opened; safe to use from any thread."""
 
-    def __init__(self, path: str, *, is_real: bool = True) -> None:
+    def __init__(
+        self, path: str, *, is_real: bool = True, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._path = path
         self._log, self._index = f"{path}-wal", f"{path}-shm"
         # A file system of SQLite's own, which tests have, knows no such names.
         self._is_real = is_real
+        self._monotonic = monotonic
         self._file = _identity(path) if is_real else None
         self._log_file: tuple[int, int] | None = None
         self._index_file: tuple[int, int] | None = None
-        self._looked_at = self._log_at = time.monotonic()
+        self._looked_at = self._log_at = monotonic()
         self._sure_until = 0.0
         self._damage: StoreError | None = None
         self._refusal: StoreError | None = None
@@ -63,7 +69,7 @@ class FileWatch:
         """
         if self._damage is not None:
             return copy(self._damage)
-        now = time.monotonic()
+        now = self._monotonic()
         if connection is not None and now < self._sure_until:
             return None
         try:
@@ -83,7 +89,7 @@ class FileWatch:
 
     def check_sometimes(self, connection: apsw.Connection) -> None:
         """Checks the file at most four times a second; raises its fault."""
-        now = time.monotonic()
+        now = self._monotonic()
         if self._damage is None and now - self._looked_at < LOOK_EVERY_S:
             return
         self._looked_at = now
@@ -94,7 +100,7 @@ class FileWatch:
     @property
     def refusal(self) -> StoreError | None:
         """Returns why a write has just failed."""
-        is_new = time.monotonic() - self._refused_at < TRY_EVERY_S
+        is_new = self._monotonic() - self._refused_at < TRY_EVERY_S
         return copy(self._refusal) if self._refusal is not None and is_new else None
 
     def note_failure(self, error: apsw.Error, fault: StoreError) -> None:
@@ -104,7 +110,7 @@ class FileWatch:
             self._damage = fault
         elif fault.code == "R900":
             # It may be over by itself: no room, no rights, another process that holds the lock.
-            self._refusal, self._refused_at = fault, time.monotonic()
+            self._refusal, self._refused_at = fault, self._monotonic()
 
     def note_commit(self) -> None:
         """Notes a commit. From the first commit on, the log exists until the store is closed."""
@@ -133,7 +139,7 @@ class FileWatch:
             return "was replaced by another file while it was open"
         if connection is not None and connection.read("main", 0, 0, len(_MAGIC))[1] != _MAGIC:
             return "was overwritten while it was open"
-        now = time.monotonic()
+        now = self._monotonic()
         if self._log_file is None or now - self._log_at < LOOK_EVERY_S:
             return ""
         self._log_at = now
