@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from whorl.providers.task import Estimate, Reply
 
 PNG = b"\x89PNG\r\n\x1a\n rest of the picture"
+WEBP = b"RIFF\x10\0\0\0WEBP rest of the picture"
 PDF = b"%PDF-1.7 rest of the paper"
 PNG64, PDF64 = base64.b64encode(PNG).decode(), base64.b64encode(PDF).decode()
 
@@ -41,6 +42,7 @@ def perform(wire: Format, root: Path, **inputs: Any) -> tuple[Reply, list[Any], 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "cat.png").write_bytes(PNG)
+    (tmp_path / "dog.webp").write_bytes(WEBP)
     (tmp_path / "paper.pdf").write_bytes(PDF)
     (tmp_path / "notes.txt").write_text("It purrs.")
     return tmp_path
@@ -68,14 +70,16 @@ def test_ollama_is_sent_images_and_no_papers(folder: Path) -> None:
 
 
 def test_hashes_are_passed_and_tokens_are_reserved(folder: Path) -> None:
-    reply, _, estimate = perform(OPENAI, folder, images=["cat.png"], files=["notes.txt"])
+    reply, _, estimate = perform(
+        OPENAI, folder, images=["cat.png", "dog.webp"], files=["notes.txt"]
+    )
     _, _, bare = perform(OPENAI, folder)
 
     told: Any = reply.detail["files"]
-    assert [file["path"] for file in told] == ["cat.png", "notes.txt"]
+    assert [file["path"] for file in told] == ["cat.png", "dog.webp", "notes.txt"]
     assert told[0]["sha256"] == hashlib.sha256(PNG).hexdigest()
-    assert told[0]["type"] == "image/png"
-    assert estimate.input_tokens - bare.input_tokens == 5_000 + len("It purrs.") // 4
+    assert [file["type"] for file in told] == ["image/png", "image/webp", "text/plain"]
+    assert estimate.input_tokens - bare.input_tokens == 10_000 + len("It purrs.") // 4
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def fault_of(root: Path, inputs: dict[str, Any], **options: Any) -> ProviderErro
     return caught.value
 
 
-def test_a_command_gives_its_output(tmp_path: Path) -> None:
+def test_a_command_gives_its_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: a group without processes is not waited for."""
+    monkeypatch.setattr("whorl.providers.processes.GRACE_S", 2 * PATIENCE_S)
     said: list[str] = []
     code = "import sys; print('grün'); print('bad', file=sys.stderr)"
 

@@ -187,6 +187,7 @@ FLOOD = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
         ({"command": ["/nowhere/at-all"]}, "P120", "cannot be started"),
         ({"command": ["false"]}, "P120", "cannot be used"),
         (python("import sys; sys.exit('no luck today')"), "P120", "no luck today"),
+        (python("import sys; sys.exit('x' * 301)"), "P120", f"it said: {'x' * 300}…"),
         (python("print('not JSON', flush=True)"), "P120", "cannot be used"),
         (python(FLOOD), "P120", ""),
         ({"command": ["sleep", "3600"], "timeout_s": 0.3}, "P108", ""),

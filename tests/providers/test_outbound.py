@@ -12,6 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import httpcore2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,13 @@ from provider_server import Seen, Server, answering, begin, chunk, send, with_se
 from campaign import amount
 from whorl.errors import ProviderError
 from whorl.providers.outbound.addresses import Policy
-from whorl.providers.outbound.client import Credential, Outbound, OutboundCall, Received
+from whorl.providers.outbound.client import (
+    Credential,
+    Outbound,
+    OutboundCall,
+    Received,
+    network_faults,
+)
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
@@ -389,3 +396,13 @@ def test_a_reply_that_is_too_short_or_no_http(content: bytes) -> None:
     fault = refused(raw(content))
 
     assert (fault.code, fault.retryable) == ("P111", True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_doubtful"), [("ConnectTimeout", False), ("ReadTimeout", True)]
+)
+def test_a_call_that_did_not_connect_was_not_sent(fault: str, is_doubtful: bool) -> None:
+    with pytest.raises(ProviderError) as caught, network_faults("GET /"):
+        raise getattr(httpcore2, fault)
+
+    assert (caught.value.code, caught.value.is_doubtful) == ("P108", is_doubtful)

@@ -58,9 +58,10 @@ def test_what_is_sent(form: Format) -> None:
     options: dict[str, Any] = {"system": "S", "messages": HISTORY, "temperature": 1.5}
     request = ask(PROMPT["content"], max_tokens=9, **options)
 
-    reply, server, _ = perform(form, answering(form.plain("hi")), request)
+    reply, server, _ = perform(form, streaming(form, form.pieces(["hi"])), request)
 
     seen = server.seen[0]
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (7, 3)
     assert seen.path == form.path
     assert (HEADERS[form.kind] | {"idempotency-key": "k1"}).items() <= seen.headers.items()
     assert seen.json == {"model": "m", "stream": True, **SENT[form.kind]}
@@ -113,6 +114,12 @@ def test_wrong_usage_cannot_lower_spending(bad: Any) -> None:
         assert (reply.usage.input_tokens, reply.usage.output_tokens) == (tokens, 5)
         assert reply.usage.cost_usd == pytest.approx(cost)
         assert reply.detail["usage_estimated"] is True
+
+
+def test_an_answer_that_is_not_json_is_shown_in_part() -> None:
+    fault = fault_of(OPENAI, answering(OPENAI.plain("x" * 101)), ask(returns=SCHEMA))
+
+    assert f"is not JSON: '{'x' * 100}...'; describe" in str(fault)
 
 
 @every_format

@@ -68,9 +68,13 @@ def anthropic_event(event: dict[str, Any]) -> bytes:
 
 def _anthropic_stream(texts: list[str]) -> list[bytes]:
     start = anthropic_message("", content=[], stop_reason=None)
+    start["usage"] = {"input_tokens": 7, "output_tokens": 1}
     block = {"index": 0, "content_block": {"type": "text", "text": ""}}
     deltas = [{"index": 0, "delta": {"type": "text_delta", "text": text}} for text in texts]
-    end = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}}
+    end = {
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"input_tokens": None, "output_tokens": 3},
+    }
     stream: list[dict[str, Any]] = [
         {"type": "message_start", "message": start},
         {"type": "ping"},

@@ -271,7 +271,7 @@ def test_what_a_task_of_the_operator_gives_may_be_secure(tmp_path: Path) -> None
         ran = run_in(tmp_path, {"actions": actions}, config=config)
 
     assert server.asked[0].json == {"input": SECRET}
-    assert ran.output == len(SECRET)
+    assert (ran.output, ran.document["usage"]["calls"]) == (len(SECRET), 1)
     assert SECRET not in json.dumps([shown(event) for event in ran.events])
 
 

@@ -44,8 +44,12 @@ def store(tmp_path: Path) -> Any:
 
 def test_repeated_write_adds_nothing(store: SqliteStore) -> None:
     perform(store, *(request(key, operation="write", content="P") for key in ("a", "a", "b")))
+    some, one = perform(
+        store, *(request(operation="read", query="P", **m) for m in ({}, {"limit": 1}))
+    )
 
-    assert len(store.memory("memory/facts")) == 2
+    assert len(store.memory("memory/facts")) == some["num_results"] == 2
+    assert one["num_results"] == 1
 
 
 def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:

@@ -92,6 +92,7 @@ BOMBS = (
     "{% for a in items %}{% for b in items if c %}{% endfor %}{% endfor %}",
     "{% for a in items %}{{ long }}{% endfor %}",
     "{% for a in items %}{% set x = long|upper %}{% endfor %}",
+    "{% for a in range(9000) %}{% set x = long.endswith('b') %}{% endfor %}",
     "{% for a in items %}{% if long == long ~ '' %}{% endif %}{% endfor %}",
     *(DOUBLED + "{{ ns.x }}", DOUBLED + "{{ ns.x|tojson }}"),
     "{% set ns = namespace(x=[1], y=[1]) %}"
