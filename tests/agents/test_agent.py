@@ -53,7 +53,7 @@ def test_text_is_sent_while_the_program_runs(tmp_path: Path) -> None:
     flag = tmp_path / "heard"
     code = (
         f"while not os.path.exists({str(flag)!r}): time.sleep(0.01)\n"
-        f"print({json.dumps(claude_says('late')[-1])!r})"
+        f"print({json.dumps(claude_says('late')[-1])!r}, end='')"
     )
     stand_in = claude(tmp_path, play(claude_says("early")[:-1], code=code))
 

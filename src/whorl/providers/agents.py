@@ -526,6 +526,9 @@ async def _run(
     try:
         async with asyncio.timeout_at(last) as deadline:
             finished = await processes.run_program(program, stream.add, is_followed=True)
+            # The last event may have no line break: the deadline has to be there still.
+            stream.end()
+            return finished
     except TimeoutError:
         if not deadline.expired():
             raise
@@ -542,8 +545,6 @@ async def _run(
         why = f"was not found on PATH; {advice}set program in [agents.{agent.name}] of whorl.toml"
         what = f"program {agent.program!r} of agent {agent.name!r}"
         raise ProviderError(f"{what} {why}", code=fault.code, detail=fault.detail) from fault
-    stream.end()
-    return finished
 
 
 def reply_of(
