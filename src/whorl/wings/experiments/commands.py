@@ -369,9 +369,8 @@ def _path(project: Project, file: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _commands_for(file: str) -> Commands:
-    run = ("experiment", "run", file)
-    return Commands(pasted(*run), pasted(*run, "--fresh"))
+def _commands_for(file: str, *options: str) -> Commands:
+    return Commands(pasted("experiment", "run", file, *options))
 
 
 def _study_of(
@@ -429,11 +428,9 @@ def _conducted(
         if not progress.is_paused:
             return found, study.commands, ""
         more_usd = study.more_usd(progress.needs_usd)
-        commands = _commands_for(file)
-        if fresh and not study.rows:
-            # No trial has begun, so the next command still needs `--fresh`.
-            commands = replace(commands, run=commands.fresh)
-        commands = commands.with_budget(more_usd, experiment.budget)
+        # If no trial has begun, the next command still needs `--fresh`.
+        options = ["--fresh"] if fresh and not study.rows else []
+        commands = _commands_for(file, *options).with_budget(more_usd, experiment.budget)
         spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
         cases = plural(found.cases, "whole case")
         paused = f"budget: {found.done} of {found.trials} trials done, {cases}, {spent}"

@@ -12,6 +12,7 @@ import random
 import re
 from contextlib import suppress
 from dataclasses import field, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,14 @@ from whorl.runtimes.journal.forking import look_into
 from whorl.runtimes.journal.journal import known_cost
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
 from whorl.services.files.forecasting import models_of
-from whorl.wings.experiments.document import NAMES, RUN_FACTS, expression_of, filled, inputs_of
+from whorl.wings.experiments.document import (
+    NAMES,
+    RUN_FACTS,
+    expression_of,
+    filled,
+    inputs_of,
+    with_templates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -333,18 +341,13 @@ def _text(value: Any, grader: Grader) -> str:
 def _names_read(grader: Grader) -> list[str]:
     """Returns the names that a grader reads, so that only their values decide if it runs again."""
     read: set[str] = set()
-    for text in _templates(grader.fields):
+
+    def look(text: str) -> None:
         with suppress(LanguageError):
-            read |= {use.name for use in free_names(expression_of(text))}
+            read.update(use.name for use in free_names(expression_of(text)))
+
+    with_templates(grader.fields, look)
     return sorted(read & set(NAMES))
-
-
-def _templates(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _templates(part)
-    elif isinstance(value, str) and "{{" in value:
-        yield value
 
 
 def grading_key(
@@ -370,7 +373,9 @@ def _identity(grader: Grader) -> tuple[str, dict[str, Any], str]:
 def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -> Workflow:
     """Returns the workflow that grades one result with a paid grader, or by a person."""
     shown = tuple(_RENAMED.get(name, name) for name in _names_read(grader))
-    fields, name = _renamed(grader.fields), f"grade-{grader.name}"
+    # A grader sees `results`, a name that has another meaning in workflows.
+    rename = partial(re.sub, r"\bresults\b", _RENAMED["results"])
+    fields, name = with_templates(grader.fields, rename), f"grade-{grader.name}"
     if grader.kind == "judge":
         return _judging(fields, name, shown)
     step: dict[str, Any] = dict(fields)
@@ -391,17 +396,6 @@ def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -
         words = f"grader {grader.name!r}: "
         wrong = [Diagnostic(d.code, words + d.message, help=d.help) for d in fault.diagnostics]
         raise InvalidWorkflow(wrong) from None
-
-
-def _renamed(value: Any) -> Any:
-    """Returns the fields of a grader, without a name that has another meaning in workflows."""
-    if isinstance(value, dict):
-        return {key: _renamed(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_renamed(part) for part in value]
-    if not isinstance(value, str) or "{{" not in value:
-        return value
-    return re.sub(r"\bresults\b", _RENAMED["results"], value)
 
 
 def _judging(fields: dict[str, Any], name: str, shown: tuple[str, ...]) -> Workflow:
