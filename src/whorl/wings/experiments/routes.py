@@ -13,8 +13,7 @@ from whorl.interfaces.http.journal import Listener, event_text
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
 from whorl.interfaces.http.streams import SSE, streamed
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import RunId, RunRow
-from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.runtimes.journal.journal import RunId
 from whorl.services.files.preflight import loops_of
 from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
@@ -30,6 +29,7 @@ from whorl.wings.experiments.trials import (
     is_grading,
     key_prefix,
     lacks_money,
+    runs_by_name,
 )
 from whorl.wings.experiments.what_if.query import (
     document_of,
@@ -247,10 +247,7 @@ _LOOK_S = 1.0
 @router.get("", dependencies=_plain)
 def list_experiments(state: State) -> list[ExperimentItem]:
     """The experiment files of the project, and experiments of which only runs are left."""
-    store, job = state.store, state.job(Experiments)
-    runs: dict[str, list[RunRow]] = {}
-    for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
-        runs.setdefault(row.key.removeprefix(PREFIX).partition(":")[0], []).append(row)
+    job, runs = state.job(Experiments), runs_by_name(state.store)
     asked, items = job.table.all(), []
     for name, file in job.files().items():
         try:
@@ -425,11 +422,7 @@ def _item(
 def progress_of(study: Study) -> Progress:
     """Returns the progress of an experiment from its runs, for any process that runs it."""
     experiment, found = study.experiment, study.rows
-    variants = dict.fromkeys(study.prepared, 0)
-    made = Progress(experiment.trials, variants=variants)
-    made.spent_usd = sum(row.cost_usd for row in found.values())
-    made.unpriced = any(row.unpriced_calls for row in found.values())
-    made.budget_usd = experiment.budget
+    made = Progress.of(experiment, study.prepared, found.values())
     for block in study.blocks:
         done = [
             trial

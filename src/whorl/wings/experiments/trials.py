@@ -180,6 +180,14 @@ def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]
     return {row.key: row for row in store.list_runs(which, 2**31)}
 
 
+def runs_by_name(store: SqliteStore) -> dict[str, list[RunRow]]:
+    """Returns the runs of all experiments, by the names of these in keys."""
+    runs: dict[str, list[RunRow]] = {}
+    for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
+        runs.setdefault(row.key.removeprefix(PREFIX).partition(":")[0], []).append(row)
+    return runs
+
+
 def is_steered(store: SqliteStore, row: RunRow) -> bool:
     """Returns whether a person has changed the outcome of a trial."""
     return any(True for _ in store.read(row.id, kinds=_STEERED))
