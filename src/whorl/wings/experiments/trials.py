@@ -56,6 +56,7 @@ RESUMES_MAX = 3
 EXACT_USD = 1e-9
 # A budget does not allow a call.
 STOPPED = "R103"
+_FINISHED = frozenset({"run.finished"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished", "warning"})
 _STEERED = frozenset({"run.accepted", "run.cancelled", "run.continued"})
 _SHORTAGE = frozenset({"budget.reached", "run.finished", "run.paused", "run.resumed"})
@@ -226,11 +227,13 @@ def lacks_money(store: SqliteStore, trial: Trial, row: RunRow) -> bool:
 
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
     """Returns whether a run failed because of a provider or service, in any of its parts."""
-    if row.status != "failed":
-        return False
-    ends = [entry.event.body for entry in store.read(row.id, kinds=frozenset({"run.finished"}))]
-    error: Any = ends[-1].get("error") if ends else None
-    return is_outside(error or {})
+    return row.status == "failed" and is_outside(end_of(store, row.id).get("error") or {})
+
+
+def end_of(store: SqliteStore, run: RunId) -> dict[str, Any]:
+    """Returns what the journal says at the last end of a run; {} if it has not ended."""
+    ends = [entry.event.body for entry in store.read(run, kinds=_FINISHED)]
+    return dict(ends[-1]) if ends else {}
 
 
 def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
@@ -434,8 +437,7 @@ def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade 
     """Returns the grade that a run gave, or None if it has not ended."""
     if row is None or row.status not in ENDED:
         return None
-    ends = [e.event.body for e in store.read(row.id, kinds=frozenset({"run.finished"}))]
-    body: dict[str, Any] = ends[-1] if ends else {}
+    body = end_of(store, row.id)
     given = (body.get("outputs") or {}).get(GRADE)
     grade = _voted(given) if grader.kind == "judge" else checked(given)
     if row.status != "succeeded":
