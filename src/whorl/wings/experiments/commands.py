@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from whorl.ir import Loop
     from whorl.providers.registry import Providers
-    from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
@@ -240,16 +239,12 @@ def _found_by(project: Project, against: str) -> dict[str, Any]:
 @with_json
 def ls_command(project: Project, *, as_json: bool) -> None:
     """List experiments that have runs."""
-    from whorl.runtimes.sqlite.listing import RunFilter
-    from whorl.wings.experiments.trials import PREFIX, cost_of
+    from whorl.wings.experiments.trials import cost_of, runs_by_name
 
-    costs: dict[str, list[RunRow]] = {}
     with open_if_any(project) as store:
-        for row in store.list_runs(RunFilter(key=PREFIX), 2**31) if store else ():
-            name = row.key.removeprefix(PREFIX).partition(":")[0]
-            costs.setdefault(name, []).append(row)
+        runs = {} if store is None else runs_by_name(store)
     documents, lines = [], []
-    for name, rows in costs.items():
+    for name, rows in runs.items():
         documents.append({"name": name, "runs": len(rows), "cost_usd": (cost := cost_of(rows))})
         paid = words.spent_words(cost or 0.0, unpriced=any(row.unpriced_calls for row in rows))
         lines.append((safe(name), plural(len(rows), "run"), paid))
@@ -369,9 +364,8 @@ def _path(project: Project, file: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _commands_for(file: str) -> Commands:
-    run = ("experiment", "run", file)
-    return Commands(pasted(*run), pasted(*run, "--fresh"))
+def _commands_for(file: str, *options: str) -> Commands:
+    return Commands(pasted("experiment", "run", file, *options))
 
 
 def _study_of(
@@ -429,11 +423,9 @@ def _conducted(
         if not progress.is_paused:
             return found, study.commands, ""
         more_usd = study.more_usd(progress.needs_usd)
-        commands = _commands_for(file)
-        if fresh and not study.rows:
-            # No trial has begun, so the next command still needs `--fresh`.
-            commands = replace(commands, run=commands.fresh)
-        commands = commands.with_budget(more_usd, experiment.budget)
+        # If no trial has begun, the next command still needs `--fresh`.
+        options = ["--fresh"] if fresh and not study.rows else []
+        commands = _commands_for(file, *options).with_budget(more_usd, experiment.budget)
         spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
         cases = plural(found.cases, "whole case")
         paused = f"budget: {found.done} of {found.trials} trials done, {cases}, {spent}"

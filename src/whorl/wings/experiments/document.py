@@ -162,13 +162,17 @@ def inputs_of(workflow: Workflow, case: Case, inputs: dict[str, Any] | None) -> 
 
 def filled(value: Any, names: dict[str, Any]) -> Any:
     """Returns a JSON value with its templates filled from these names."""
+    scope = MappingScope(names)
+    return with_templates(value, lambda text: evaluate(Expression("template", text), scope))
+
+
+def with_templates(value: Any, change: Callable[[str], Any]) -> Any:
+    """Returns a JSON value with each of its templates changed."""
     if isinstance(value, dict):
-        return {key: filled(part, names) for key, part in value.items()}
+        return {key: with_templates(part, change) for key, part in value.items()}
     if isinstance(value, list):
-        return [filled(part, names) for part in value]
-    if isinstance(value, str) and "{{" in value:
-        return evaluate(Expression("template", value), MappingScope(names))
-    return value
+        return [with_templates(part, change) for part in value]
+    return change(value) if isinstance(value, str) and "{{" in value else value
 
 
 def check_cases(

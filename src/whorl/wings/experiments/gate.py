@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural
@@ -38,10 +37,7 @@ class Gate:
         return f"{self.verdict}, over {plural(self.cases, 'case')}"
 
     def document(self) -> dict[str, Any]:
-        made = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("difference", "cost_ratio"):
-            made[name] = made[name] and made[name].document()
-        return made
+        return statistics.fields_document(self)
 
 
 def margin_of(experiment: Experiment) -> float:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _COMMANDS = Commands(
     "run() or run_sync() of the experiment runs it",
-    "run_sync(fresh=True)",
     budget="run_sync(budget={all:g}) of the experiment continues it",
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural
@@ -94,12 +94,8 @@ class Report:
     margin: float = 0.02
 
     def document(self) -> dict[str, Any]:
-        made = {field.name: getattr(self, field.name) for field in fields(self)}
-        made["variants"] = {
-            name: {field.name: _plain(getattr(one, field.name)) for field in fields(one)}
-            for name, one in self.variants.items()
-        }
-        return {"report": 1, **made}
+        variants = {n: statistics.fields_document(one) for n, one in self.variants.items()}
+        return {"report": 1, **statistics.fields_document(self), "variants": variants}
 
     def best(self) -> dict[str, Any] | None:
         """Returns the variant with the highest grade, and its difference to the baseline."""
@@ -107,8 +103,9 @@ class Report:
         if not graded:
             return None
         best = max(graded, key=lambda one: one.grade.value)
-        made = {"variant": best.name, "words": best.words}
-        return made | {"grade": _plain(best.grade), "difference": _plain(best.difference)}
+        found = statistics.fields_document(best)
+        named = {name: found[name] for name in ("words", "grade", "difference")}
+        return {"variant": best.name, **named}
 
     def by_case(self) -> list[dict[str, Any]]:
         """Returns a row for each case with a cell for each variant, largest differences first."""
@@ -139,10 +136,6 @@ class Report:
             "solved": statistics.mean([bool(row["solved"]) for row in trials]),
             "trials": [{name: row[name] for name in names} for row in trials],
         }
-
-
-def _plain(value: Any) -> Any:
-    return value.document() if isinstance(value, Estimate) else value
 
 
 def report_of(
@@ -353,13 +346,12 @@ def _fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) -
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands that run or continue an experiment, and that run all of it again.
+    """The command that runs or continues an experiment.
 
     `budget` is added if its budget must be larger: by `more` dollars, to `all` dollars.
     """
 
     run: str
-    fresh: str
     budget: str = "{run} --budget +{more:g}"
 
     def with_budget(self, more: float | None, file_usd: float | None) -> Commands:

@@ -17,7 +17,6 @@ from whorl.errors import UsageError, plural
 from whorl.interpreter.plan import Plan
 from whorl.ir import AllOf, AnyOf, Judge, Loop, from_json
 from whorl.ir.expressions import conditions_in
-from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.source.paths import open_file
 from whorl.wings.experiments import report as reports
@@ -62,7 +61,7 @@ class Study:
         self.project, self.store, self.experiment = project, store, experiment
         self._settings = settings
         command = f"whorl experiment run {quote(experiment.file.removeprefix(f'{project.root}/'))}"
-        self._commands = commands or reports.Commands(command, f"{command} --fresh")
+        self._commands = commands or reports.Commands(command)
         self.prepared = variants.prepare(project, experiment)
         self.generation, self._least = 0, generation
         self.refresh()
@@ -258,28 +257,6 @@ _ASKED = r"{}\[(?P<iteration>[0-9]+)\](?:#[0-9]+)?/:judge(?:#[0-9]+)?"
 _VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
 
 
-@dataclass(frozen=True, slots=True)
-class _Judgement:
-    """A result with the verdict of the judge, or the reason why it has none, and its label."""
-
-    of: trials.Graded
-    iteration: int | None
-    label: bool | None
-    verdict: bool | None = None
-    votes: tuple[bool | None, ...] = ()
-    asked: str = ""
-    fault: str = ""
-
-    def judged(self) -> Judged:
-        """Returns the comparison of verdict and label; both must be known."""
-        assert self.verdict is not None
-        assert self.label is not None
-        outcome, is_unclear = self.of.outcome, None in self.votes
-        place = (str(outcome.run or ""), self.iteration, self.asked)
-        case = outcome.trial.case.id
-        return Judged(case, self.verdict, self.label, self.votes, is_unclear, *place)
-
-
 def judge_in(loop: Loop) -> Judge | None:
     return next((part for part in conditions_in(loop.until) if isinstance(part, Judge)), None)
 
@@ -335,7 +312,7 @@ def judge_of(
         source = getattr(judge.question, "value", getattr(judge.question, "source", ""))
         question, votes = str(source), judge.votes
         seen = list(_of_loop(study, loop, judge, labels, variant))
-    judged = [each.judged() for each in seen if None not in (each.verdict, each.label)]
+    judged = [each for each in seen if each.is_known]
     notes = [] if seen else ["the judge has judged no result"]
     faults = [each.fault for each in seen if each.verdict is None and each.fault]
     without = f"no verdict of grader {name!r}"
@@ -411,7 +388,7 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
 
 def _of_grader(
     study: Study, name: str, labels: GradeLabels | FileLabels, variant: str
-) -> Iterator[_Judgement]:
+) -> Iterator[Judged]:
     """Yields the graded results of trials, or of all iterations of an exploring trial."""
     experiment = study.experiment
     for one in (one for block in study.graded for one in block):
@@ -434,15 +411,16 @@ def _of_grader(
 
 def _graded(
     one: trials.Graded, number: int | None, label: bool | None, grade: Grade | None
-) -> _Judgement:
+) -> Judged:
+    case, place = one.outcome.trial.case.id, (str(one.outcome.run or ""), number)
     if grade is None or grade.value is None:
-        return _Judgement(one, number, label, fault="" if grade is None else grade.fault)
-    return _Judgement(one, number, label, grade.value > trials.SOLVED, grade.votes, grade.run)
+        return Judged(case, None, label, (), *place, fault="" if grade is None else grade.fault)
+    return Judged(case, grade.value > trials.SOLVED, label, grade.votes, *place, grade.run)
 
 
 def _of_loop(
     study: Study, loop: Loop, judge: Judge, labels: GradeLabels | FileLabels, variant: str
-) -> Iterator[_Judgement]:
+) -> Iterator[Judged]:
     atom = loop_facts.atom_of(judge)
     for one in (one for block in study.graded for one in block):
         outcome = one.outcome
@@ -454,7 +432,8 @@ def _of_loop(
                 is_yes, _, _ = loop_facts.count_votes(votes, judge.votes)
                 cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
                 label = labels.of(one, number, seen)
-                yield _Judgement(one, number, label, bool(is_yes), cast, str(outcome.run))
+                case, run = outcome.trial.case.id, str(outcome.run)
+                yield Judged(case, bool(is_yes), label, cast, run, number, run)
 
 
 def _iterations(

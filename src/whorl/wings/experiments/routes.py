@@ -1,8 +1,7 @@
 """Experiments over HTTP: listing and running them, their results, and the effect of other rules."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response, StreamingResponse
@@ -14,8 +13,7 @@ from whorl.interfaces.http.journal import Listener, event_text
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, check_query
 from whorl.interfaces.http.streams import SSE, streamed
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import RunId, RunRow
-from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.runtimes.journal.journal import RunId
 from whorl.services.files.preflight import loops_of
 from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
@@ -31,6 +29,7 @@ from whorl.wings.experiments.trials import (
     is_grading,
     key_prefix,
     lacks_money,
+    runs_by_name,
 )
 from whorl.wings.experiments.what_if.query import (
     document_of,
@@ -236,8 +235,6 @@ class Found(models.Closed):
     document: models.JsonValue
 
 
-T = TypeVar("T")
-
 router = APIRouter(prefix="/api/experiments", tags=["experiments"])
 runs_router = APIRouter(prefix="/api/runs", tags=["experiments"])
 _plain = [Depends(check_query)]
@@ -250,10 +247,7 @@ _LOOK_S = 1.0
 @router.get("", dependencies=_plain)
 def list_experiments(state: State) -> list[ExperimentItem]:
     """The experiment files of the project, and experiments of which only runs are left."""
-    store, job = state.store, state.job(Experiments)
-    runs: dict[str, list[RunRow]] = {}
-    for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
-        runs.setdefault(row.key.removeprefix(PREFIX).partition(":")[0], []).append(row)
+    job, runs = state.job(Experiments), runs_by_name(state.store)
     asked, items = job.table.all(), []
     for name, file in job.files().items():
         try:
@@ -290,9 +284,9 @@ async def run_experiment(state: State, asking: Asking, new: NewExperiment) -> Ex
 
 
 @router.get("/{name}", dependencies=_plain)
-async def show_experiment(state: State, name: Name) -> ExperimentDetail:
+def show_experiment(state: State, name: Name) -> ExperimentDetail:
     """How far an experiment is."""
-    return await _detail(state, name)
+    return _described(state, _study(state, name))
 
 
 @router.post("/{name}/stop", status_code=202, dependencies=_plain)
@@ -306,120 +300,88 @@ async def stop_experiment(state: State, name: Name, _: models.Nothing) -> Experi
             response_class=StreamingResponse)  # fmt: skip
 async def experiment_events(state: State, name: Name) -> Response:
     """`experiment` with an ExperimentDetail whenever that changes."""
-    study = await asyncio.to_thread(state.job(Experiments).study, name)
+    study = await asyncio.to_thread(_study, state, name)
     return streamed(state, None, _Changes(state, study).news)
 
 
 @router.get("/{name}/report", dependencies=_plain)
-async def report(state: State, name: Name) -> Found:
+def report(state: State, name: Name) -> Found:
     """What an experiment found so far; nothing is run."""
-    return await _found(state, name, lambda study: study.report().document())
+    return Found(document=_study(state, name).report().document())
 
 
 @router.get("/{name}/cases", dependencies=_plain)
-async def list_cases(state: State, name: Name) -> CaseList:
+def list_cases(state: State, name: Name) -> CaseList:
     """A row for each case, with the grade of each variant and links to the runs."""
-
-    def work(study: Study) -> CaseList:
-        found = study.report()
-        made = [CaseItem(**row) for row in found.by_case()]
-        variants = list(study.experiment.variants)
-        return CaseList(baseline=found.baseline, variants=variants, grader=found.grader, cases=made)
-
-    return await _about(state, name, work)
+    study = _study(state, name)
+    found = study.report()
+    made = [CaseItem(**row) for row in found.by_case()]
+    variants = list(study.experiment.variants)
+    return CaseList(baseline=found.baseline, variants=variants, grader=found.grader, cases=made)
 
 
 @router.get("/{name}/queue", dependencies=_plain)
-async def list_gradings(state: State, name: Name) -> GradingList:
+def list_gradings(state: State, name: Name) -> GradingList:
     """Results that wait for a person's grade; approve and reject of the run answer."""
-
-    def work(study: Study) -> GradingList:
-        waiting = [r for key, r in study.rows.items() if is_grading(key) and r.status == "waiting"]
-        seed = study.experiment.order_seed
-        gradings = [
-            GradingItem(
-                run=row.id,
-                grader=row.name.removeprefix("grade-"),
-                address=gate.address,
-                message=gate.message,
-                show=gate.show,
-            )
-            for row in sorted(waiting, key=lambda row: digest(seed, row.key))
-            for gate in open_gates(study.store, row.id)
-        ]
-        return GradingList(gradings=gradings)
-
-    return await _about(state, name, work)
+    study = _study(state, name)
+    waiting = [r for key, r in study.rows.items() if is_grading(key) and r.status == "waiting"]
+    seed = study.experiment.order_seed
+    gradings = [
+        GradingItem.from_row(gate, run=row.id, grader=row.name.removeprefix("grade-"))
+        for row in sorted(waiting, key=lambda row: digest(seed, row.key))
+        for gate in open_gates(study.store, row.id)
+    ]
+    return GradingList(gradings=gradings)
 
 
 @router.get("/{name}/facts")
-async def list_facts(state: State, name: Name, query: Annotated[LoopQuery, Query()]) -> Found:
+def list_facts(state: State, name: Name, query: Annotated[LoopQuery, Query()]) -> Found:
     """What the conditions of a loop saw in each iteration of each run, with grades and costs.
 
     With it any rule over the same conditions is answered without asking again.
     """
-
-    def work(study: Study) -> models.JsonValue:
-        loop = study.loop(query.at, query.variant)
-        subjects = study.subjects(loop, query.variant)
-        return facts_document(loop, subjects, study.experiment.margin)
-
-    return await _found(state, name, work)
+    study = _study(state, name)
+    loop = study.loop(query.at, query.variant)
+    subjects = study.subjects(loop, query.variant)
+    return Found(document=facts_document(loop, subjects, study.experiment.margin))
 
 
 @router.get("/{name}/judge")
-async def show_judge(state: State, name: Name, query: Annotated[JudgeQuery, Query()]) -> Found:
+def show_judge(state: State, name: Name, query: Annotated[JudgeQuery, Query()]) -> Found:
     """How far a judge agrees with the labels of a grader."""
     of = (query.against, query.of, query.variant)
-    return await _found(state, name, lambda study: judge_of(study, *of).document())
+    return Found(document=judge_of(_study(state, name), *of).document())
 
 
 @router.post("/{name}/what-if", dependencies=_plain)
-async def what_if(state: State, name: Name, asked: AskedRule) -> Found:
+def what_if(state: State, name: Name, asked: AskedRule) -> Found:
     """What a rule, or without one many of them, would have given and cost; no call is made."""
-
-    def work(study: Study) -> models.JsonValue:
-        loop = study.loop(asked.at, asked.variant)
-        given, workflow = asked.rule(), study.workflow(asked.variant)
-        rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
-        return document_of(study.sweep(asked.at, asked.variant, rules), loop)
-
-    return await _found(state, name, work)
+    study = _study(state, name)
+    loop = study.loop(asked.at, asked.variant)
+    given, workflow = asked.rule(), study.workflow(asked.variant)
+    rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
+    return Found(document=document_of(study.sweep(asked.at, asked.variant, rules), loop))
 
 
 @runs_router.post("/{run}/what-if", dependencies=_plain)
-async def what_if_of_run(state: State, run: KnownRun, asked: AskedRule) -> Found:
+def what_if_of_run(state: State, run: KnownRun, asked: AskedRule) -> Found:
     """What a rule would have done in a run; no call is made."""
-
-    def work() -> Found:
-        return Found(document=what_if_of(state.store, run, asked.at, **asked.rule()).document())
-
-    return await asyncio.to_thread(work)
+    return Found(document=what_if_of(state.store, run, asked.at, **asked.rule()).document())
 
 
 @runs_router.get("/{run}/facts")
-async def facts_of_run(
-    state: State, run: KnownRun, query: Annotated[RunLoopQuery, Query()]
-) -> Found:
+def facts_of_run(state: State, run: KnownRun, query: Annotated[RunLoopQuery, Query()]) -> Found:
     """What the conditions of a loop of a run saw in each iteration."""
-
-    def work() -> Found:
-        loop, subject = run_facts(state.store, run, query.at)
-        return Found(document=facts_document(loop, [subject], 0.0))
-
-    return await asyncio.to_thread(work)
+    loop, subject = run_facts(state.store, run, query.at)
+    return Found(document=facts_document(loop, [subject], 0.0))
 
 
-async def _about(state: ServerState, name: str, work: Callable[[Study], T]) -> T:
-    return await asyncio.to_thread(lambda: work(state.job(Experiments).study(name)))
-
-
-async def _found(state: ServerState, name: str, work: Callable[[Study], models.JsonValue]) -> Found:
-    return Found(document=await _about(state, name, work))
+def _study(state: ServerState, name: str) -> Study:
+    return state.job(Experiments).study(name)
 
 
 async def _detail(state: ServerState, name: str) -> ExperimentDetail:
-    return await _about(state, name, lambda study: _described(state, study))
+    return await asyncio.to_thread(show_experiment, state, name)
 
 
 def _item(
@@ -460,11 +422,7 @@ def _item(
 def progress_of(study: Study) -> Progress:
     """Returns the progress of an experiment from its runs, for any process that runs it."""
     experiment, found = study.experiment, study.rows
-    variants = dict.fromkeys(study.prepared, 0)
-    made = Progress(experiment.trials, variants=variants)
-    made.spent_usd = sum(row.cost_usd for row in found.values())
-    made.unpriced = any(row.unpriced_calls for row in found.values())
-    made.budget_usd = experiment.budget
+    made = Progress.of(experiment, study.prepared, found.values())
     for block in study.blocks:
         done = [
             trial

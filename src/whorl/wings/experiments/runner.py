@@ -41,7 +41,7 @@ from whorl.wings.experiments.variants import prepare, with_loop
 from whorl.wings.experiments.what_if.loop_facts import facts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
@@ -108,8 +108,10 @@ class ExperimentRunner:
         collection = Collection(self._store, experiment, self.rows, self.generation)
         self._remaining = Remaining(collection, self.prepared, self._bounds, self.rows, blocks)
         self.progress = self._remaining.progress
-        self.progress.budget_usd = experiment.budget if budget is None else budget
-        self._budget = ExperimentBudget(self.progress.budget_usd, self.progress.spent_usd)
+        if budget is not None:
+            self.progress.budget_usd = budget
+        # The dollars that are reserved, by trial.
+        self._reserved: dict[str, float] = {}
         return self._remaining.forecast()
 
     async def run(self) -> Progress:
@@ -137,9 +139,11 @@ class ExperimentRunner:
             needs = self._remaining.needs[queue[0].key] if queue else Bound()
             # A trial that runs alone may begin with less reserve for a long answer.
             wanted_usd = needs.reserve_usd if running else needs.cost_usd
-            if queue and len(running) < most and self._budget.fits(wanted_usd):
+            left_usd = self._left_usd
+            if queue and len(running) < most and wanted_usd <= left_usd + EXACT_USD:
                 trial = queue.popleft()
-                self._budget.reserve(trial.key, needs.reserve_usd)
+                # So much for a trial, or all that is left.
+                self._reserved[trial.key] = min(needs.reserve_usd, left_usd)
                 running.add(asyncio.create_task(self._conduct(trial)))
             elif running:
                 await _one_ended(running)
@@ -147,6 +151,14 @@ class ExperimentRunner:
                 self.progress.is_paused = True
                 self.progress.needs_usd = self.progress.spent_usd + needs.cost_usd
                 return
+
+    @property
+    def _left_usd(self) -> float:
+        """The dollars that are neither spent nor reserved."""
+        most_usd, spent_usd = self.progress.budget_usd, self.progress.spent_usd
+        if most_usd is None:
+            return inf
+        return max(0.0, most_usd - spent_usd - sum(self._reserved.values()))
 
     async def _conduct(self, trial: Trial) -> None:
         """Runs a trial and its gradings, within the dollars that are reserved for them."""
@@ -165,14 +177,14 @@ class ExperimentRunner:
             if is_open and remaining.lacks_money(trial) and trial.key not in self._refused:
                 remaining.queue.appendleft(trial)
         finally:
-            self._budget.reserved.pop(trial.key, None)
+            self._reserved.pop(trial.key, None)
         self._watch(self.progress)
 
     async def _bring_about(self, trial: Trial) -> None:
         """Starts or resumes a trial, until it has ended or has spent its limit."""
         key, bound = trial.key, self._bounds.trials[trial.variant]
         graded_usd = self._bounds.graded[trial.variant].cost_usd
-        most_usd = self._budget.reserved[key] - graded_usd
+        most_usd = self._reserved[key] - graded_usd
         outcome = outcome_of(self._store, trial, self.rows.get(key))
         if outcome.is_short:
             needs_usd = self._remaining.needs[key].cost_usd - graded_usd
@@ -180,7 +192,7 @@ class ExperimentRunner:
         elif not outcome.is_done:
             limits = [] if trial.limit_usd is None else [trial.limit_usd]
             is_free = bound.is_limit and not bound.cost_usd
-            if self._budget.most_usd is not None and not is_free:
+            if self.progress.budget_usd is not None and not is_free:
                 limits.append(max(0.0, most_usd))
             await self._start(trial, limits)
         # A run that a provider failed is resumed, three times at most.
@@ -211,13 +223,13 @@ class ExperimentRunner:
 
     async def _grade(self, trial: Trial, grader: Grader, key: str, shown: dict[str, Any]) -> None:
         """Grades a result, within the rest of the reserve of its trial."""
-        left_usd, row = self._budget.reserved[trial.key], self.rows.get(key)
+        left_usd, row = self._reserved[trial.key], self.rows.get(key)
         if row is not None and is_short(self._store, row):
             needs = self._bounds.grading(self._store, grader.name, row)
             await self._allow(key, min(left_usd, needs.cost_usd), trial)
         elif row is None or not self._remaining.is_failed(row):
             limits: dict[str, Any] = {}
-            if self._budget.most_usd is not None:
+            if self.progress.budget_usd is not None:
                 limits = {"cost_usd": left_usd}
             file, labels = self.experiment.file, labels_of(self.experiment.name)
             start = Start(input=shown, limits=limits, key=key, file=file, labels=labels)
@@ -259,8 +271,11 @@ class ExperimentRunner:
     async def _settle(self, key: str, run: RunId, spent_usd: float, trial: Trial) -> None:
         """Waits until no process drives a run, and books its cost on the reserve of its trial."""
         self.rows[key] = row = await self._driving.settled(run)
-        self._budget.spend(trial.key, row.cost_usd - spent_usd)
-        self.progress.spent_usd = self._budget.spent_usd
+        paid_usd = row.cost_usd - spent_usd
+        self.progress.spent_usd += paid_usd
+        # It may cost more than was reserved.
+        left_usd = self._reserved.get(trial.key, 0.0) - paid_usd
+        self._reserved[trial.key] = max(0.0, left_usd)
         self.progress.unpriced |= row.unpriced_calls > 0
         self._watch(self.progress)
 
@@ -408,34 +423,6 @@ def _longest(asked: Sequence[Request], providers: Any) -> Iterator[float]:
                 yield cap.most * (cap.usd_per_token or 0.0)
 
 
-@dataclass(slots=True)
-class ExperimentBudget:
-    """The dollars that may be spent (None: no limit), are spent, and are reserved by trial."""
-
-    most_usd: float | None = None
-    spent_usd: float = 0.0
-    reserved: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def left_usd(self) -> float:
-        """The dollars that are neither spent nor reserved."""
-        if self.most_usd is None:
-            return inf
-        return max(0.0, self.most_usd - self.spent_usd - sum(self.reserved.values()))
-
-    def fits(self, amount_usd: float) -> bool:
-        return amount_usd <= self.left_usd + EXACT_USD
-
-    def reserve(self, trial: str, amount_usd: float) -> None:
-        """Reserves so much for a trial, or all that is left."""
-        self.reserved[trial] = min(amount_usd, self.left_usd)
-
-    def spend(self, trial: str, amount_usd: float) -> None:
-        """Spends an amount from the reserve of a trial; it may be more than was reserved."""
-        self.spent_usd += amount_usd
-        self.reserved[trial] = max(0.0, self.reserved.get(trial, 0.0) - amount_usd)
-
-
 class Remaining:
     """Reads the runs of one generation of an experiment, and counts those that end.
 
@@ -459,10 +446,7 @@ class Remaining:
         self._counted: set[str] = set()
         # How often runs that a provider failed were resumed.
         self.tries: Counter[str] = Counter()
-        variants = dict.fromkeys(prepared, 0)
-        self.progress = Progress(self._experiment.trials, variants=variants)
-        self.progress.spent_usd = sum(row.cost_usd for row in rows.values())
-        self.progress.unpriced = any(row.unpriced_calls for row in rows.values())
+        self.progress = Progress.of(self._experiment, prepared, rows.values())
         self.missing: dict[str, list[tuple[Grader, str, dict[str, Any]]]] = {}
         self.needs: dict[str, Bound] = {}
         # Trials of equal variants share one run.
@@ -479,16 +463,8 @@ class Remaining:
         gradings = {key: grader for each in self.missing.values() for grader, key, _ in each}
         left = [self.needs[key] for key in runs]
         left += [self._grading(grader, key) for key, grader in gradings.items()]
-        whole = sum(left, Bound())
-        return Forecast(
-            self._experiment.trials,
-            len(runs),
-            len(gradings),
-            whole.calls,
-            whole.cost_usd or None,
-            whole.is_limit,
-            tuple(self._bounds.unpriced),
-        )
+        whole, unpriced = sum(left, Bound()), tuple(self._bounds.unpriced)
+        return Forecast(len(runs), len(gradings), whole, unpriced)
 
     def look(self, trial: Trial) -> bool:
         """Returns whether a trial is incomplete; counts it if it is complete."""
@@ -603,6 +579,17 @@ class Progress:
     # The budget that is needed for the next trial or grading, which did not fit.
     needs_usd: float = 0.0
 
+    @classmethod
+    def of(
+        cls, experiment: Experiment, variants: Iterable[str], rows: Iterable[RunRow]
+    ) -> Progress:
+        """Returns the progress before any trial is counted: the cost of these runs."""
+        made = cls(experiment.trials, variants=dict.fromkeys(variants, 0))
+        made.budget_usd = experiment.budget
+        made.spent_usd = sum(row.cost_usd for row in rows)
+        made.unpriced = any(row.unpriced_calls for row in rows)
+        return made
+
     @property
     def expected_usd(self) -> float | None:
         """The expected cost of all trials at the rate so far; None before the first whole case."""
@@ -614,15 +601,11 @@ class Progress:
 class Forecast:
     """The remaining work of an experiment, shown before it starts.
 
-    `left` trials are run, `gradings` grade existing results. None: calls have no limit, or nothing
-    is paid for. `is_limit`: it cannot cost more; else the cost is an estimate of the most. The cost
-    does not include `unpriced` models.
+    `left` trials are run, `gradings` grade existing results. `most` is the bound of all of them,
+    without `unpriced` models.
     """
 
-    trials: int
     left: int
     gradings: int
-    calls: int | None
-    cost_usd: float | None
-    is_limit: bool
+    most: Bound
     unpriced: tuple[str, ...] = ()

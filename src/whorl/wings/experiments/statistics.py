@@ -53,6 +53,12 @@ class Estimate:
         return {"value": finite(self.value), "low": finite(self.low), "high": finite(self.high)}
 
 
+def fields_document(made: Any) -> dict[str, Any]:
+    """Returns the fields of a report as JSON."""
+    values = {field.name: getattr(made, field.name) for field in fields(made)}
+    return {n: v.document() if isinstance(v, Estimate) else v for n, v in values.items()}
+
+
 def too_few(count: int, noun: str) -> str:
     """Says that there are too few units."""
     return f"{count} {noun} is too few" if count == 1 else f"{count} {noun}s are too few"
@@ -258,19 +264,27 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A result with the verdict of the judge, its votes, and the label.
+    """A result with the verdict of the judge, or the reason why it has none, and its label.
 
     `run` and `iteration` are the place of the result; `asked` is the run with the judge's words.
     """
 
     case: str
-    verdict: bool
-    label: bool
+    verdict: bool | None
+    label: bool | None
     votes: tuple[bool | None, ...] = ()
-    is_unclear: bool = False
     run: str = ""
     iteration: int | None = None
     asked: str = ""
+    fault: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        return None not in (self.verdict, self.label)
+
+    @property
+    def pair(self) -> tuple[bool, bool]:
+        return bool(self.verdict), bool(self.label)
 
 
 @dataclass(slots=True)
@@ -310,22 +324,19 @@ class JudgeReport:
     notes: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        made = {field.name: getattr(self, field.name) for field in fields(self)}
-        made["accuracy"] = self.accuracy.document()
-        made["kappa"] = self.kappa and self.kappa.document()
-        return {"judge": 1, **made}
+        return {"judge": 1, **fields_document(self)}
 
 
 def reliability(
     question: str, judged: Sequence[Judged], seed: str, *, verdict_votes: int = 1
 ) -> JudgeReport:
     """Returns accuracy, kappa and the effect of fewer votes; intervals resample cases."""
-    right = [float(one.verdict == one.label) for one in judged]
+    pairs = [one.pair for one in judged]
+    right = [float(verdict == label) for verdict, label in pairs]
     cases = [one.case for one in judged]
-    labels = [one.label for one in judged]
-    yes, no = labels.count(True), labels.count(False)
-    wrong_yes = sum(one.verdict and not one.label for one in judged)
-    wrong_no = sum(one.label and not one.verdict for one in judged)
+    yes = sum(label for _, label in pairs)
+    no = len(pairs) - yes
+    wrong_yes, wrong_no = pairs.count((True, False)), pairs.count((False, True))
     found = _kappa_estimate(judged, seed)
     most = max((len(one.votes) for one in judged), default=0)
     voted = [one for one in judged if len(one.votes) == most and most > 1]
@@ -341,7 +352,7 @@ def reliability(
         words=kappa_words(found),
         wrong_yes=(wrong_yes, no, wilson(wrong_yes, no) if no else (0.0, 1.0)),
         wrong_no=(wrong_no, yes, wilson(wrong_no, yes) if yes else (0.0, 1.0)),
-        unclear=sum(one.is_unclear for one in judged),
+        unclear=sum(None in one.votes for one in judged),
         not_unanimous=differing / len(voted) if voted else None,
         agreed=round(sum(right)),
         verdict_votes=verdict_votes,
@@ -354,10 +365,10 @@ def reliability(
 
 
 def _kappa_estimate(judged: Sequence[Judged], seed: str) -> Estimate | None:
-    value = kappa([(one.verdict, one.label) for one in judged])
+    value = kappa([one.pair for one in judged])
     by_case: dict[str, list[tuple[bool, bool]]] = {}
     for one in judged:
-        by_case.setdefault(one.case, []).append((one.verdict, one.label))
+        by_case.setdefault(one.case, []).append(one.pair)
     units, draw = list(by_case.values()), random.Random(f"kappa {seed}")
     if value is None or len(units) < UNITS_MIN:
         return None if value is None else Estimate(value)

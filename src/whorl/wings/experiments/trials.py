@@ -12,6 +12,7 @@ import random
 import re
 from contextlib import suppress
 from dataclasses import field, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,14 @@ from whorl.runtimes.journal.forking import look_into
 from whorl.runtimes.journal.journal import known_cost
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
 from whorl.services.files.forecasting import models_of
-from whorl.wings.experiments.document import NAMES, RUN_FACTS, expression_of, filled, inputs_of
+from whorl.wings.experiments.document import (
+    NAMES,
+    RUN_FACTS,
+    expression_of,
+    filled,
+    inputs_of,
+    with_templates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -48,6 +56,7 @@ RESUMES_MAX = 3
 EXACT_USD = 1e-9
 # A budget does not allow a call.
 STOPPED = "R103"
+_FINISHED = frozenset({"run.finished"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished", "warning"})
 _STEERED = frozenset({"run.accepted", "run.cancelled", "run.continued"})
 _SHORTAGE = frozenset({"budget.reached", "run.finished", "run.paused", "run.resumed"})
@@ -172,6 +181,14 @@ def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]
     return {row.key: row for row in store.list_runs(which, 2**31)}
 
 
+def runs_by_name(store: SqliteStore) -> dict[str, list[RunRow]]:
+    """Returns the runs of all experiments, by the names of these in keys."""
+    runs: dict[str, list[RunRow]] = {}
+    for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
+        runs.setdefault(row.key.removeprefix(PREFIX).partition(":")[0], []).append(row)
+    return runs
+
+
 def is_steered(store: SqliteStore, row: RunRow) -> bool:
     """Returns whether a person has changed the outcome of a trial."""
     return any(True for _ in store.read(row.id, kinds=_STEERED))
@@ -210,11 +227,13 @@ def lacks_money(store: SqliteStore, trial: Trial, row: RunRow) -> bool:
 
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
     """Returns whether a run failed because of a provider or service, in any of its parts."""
-    if row.status != "failed":
-        return False
-    ends = [entry.event.body for entry in store.read(row.id, kinds=frozenset({"run.finished"}))]
-    error: Any = ends[-1].get("error") if ends else None
-    return is_outside(error or {})
+    return row.status == "failed" and is_outside(end_of(store, row.id).get("error") or {})
+
+
+def end_of(store: SqliteStore, run: RunId) -> dict[str, Any]:
+    """Returns what the journal says at the last end of a run; {} if it has not ended."""
+    ends = [entry.event.body for entry in store.read(run, kinds=_FINISHED)]
+    return dict(ends[-1]) if ends else {}
 
 
 def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
@@ -333,18 +352,13 @@ def _text(value: Any, grader: Grader) -> str:
 def _names_read(grader: Grader) -> list[str]:
     """Returns the names that a grader reads, so that only their values decide if it runs again."""
     read: set[str] = set()
-    for text in _templates(grader.fields):
+
+    def look(text: str) -> None:
         with suppress(LanguageError):
-            read |= {use.name for use in free_names(expression_of(text))}
+            read.update(use.name for use in free_names(expression_of(text)))
+
+    with_templates(grader.fields, look)
     return sorted(read & set(NAMES))
-
-
-def _templates(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _templates(part)
-    elif isinstance(value, str) and "{{" in value:
-        yield value
 
 
 def grading_key(
@@ -370,7 +384,9 @@ def _identity(grader: Grader) -> tuple[str, dict[str, Any], str]:
 def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -> Workflow:
     """Returns the workflow that grades one result with a paid grader, or by a person."""
     shown = tuple(_RENAMED.get(name, name) for name in _names_read(grader))
-    fields, name = _renamed(grader.fields), f"grade-{grader.name}"
+    # A grader sees `results`, a name that has another meaning in workflows.
+    rename = partial(re.sub, r"\bresults\b", _RENAMED["results"])
+    fields, name = with_templates(grader.fields, rename), f"grade-{grader.name}"
     if grader.kind == "judge":
         return _judging(fields, name, shown)
     step: dict[str, Any] = dict(fields)
@@ -391,17 +407,6 @@ def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -
         words = f"grader {grader.name!r}: "
         wrong = [Diagnostic(d.code, words + d.message, help=d.help) for d in fault.diagnostics]
         raise InvalidWorkflow(wrong) from None
-
-
-def _renamed(value: Any) -> Any:
-    """Returns the fields of a grader, without a name that has another meaning in workflows."""
-    if isinstance(value, dict):
-        return {key: _renamed(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_renamed(part) for part in value]
-    if not isinstance(value, str) or "{{" not in value:
-        return value
-    return re.sub(r"\bresults\b", _RENAMED["results"], value)
 
 
 def _judging(fields: dict[str, Any], name: str, shown: tuple[str, ...]) -> Workflow:
@@ -432,8 +437,7 @@ def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade 
     """Returns the grade that a run gave, or None if it has not ended."""
     if row is None or row.status not in ENDED:
         return None
-    ends = [e.event.body for e in store.read(row.id, kinds=frozenset({"run.finished"}))]
-    body: dict[str, Any] = ends[-1] if ends else {}
+    body = end_of(store, row.id)
     given = (body.get("outputs") or {}).get(GRADE)
     grade = _voted(given) if grader.kind == "judge" else checked(given)
     if row.status != "succeeded":

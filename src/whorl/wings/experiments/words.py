@@ -410,20 +410,21 @@ def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progres
     """Returns the forecast, and the models without a price, before anything is paid for."""
     cases, variants = plural(len(experiment.cases), "case"), len(experiment.variants)
     explored = ", ".join(f"{name} up to {most}" for name, most in experiment.explore.items())
-    most, budget = "at most" if forecast.is_limit else "at most about", progress.budget_usd
-    cost = f", {most} {formatting.dollars_at_most(forecast.cost_usd)}" if forecast.cost_usd else ""
-    if budget is not None and not 0 < (forecast.cost_usd or 0.0) < budget:
+    most, budget, cost_usd = forecast.most, progress.budget_usd, forecast.most.cost_usd
+    at_most = "at most" if most.is_limit else "at most about"
+    cost = f", {at_most} {formatting.dollars_at_most(cost_usd)}" if cost_usd else ""
+    if budget is not None and not 0 < cost_usd < budget:
         cost = f", at most {formatting.dollars(budget)}"
     parts = {
         f"{cases} x {plural(variants, 'variant')}": True,
         f"explore {explored}": explored,
-        f"{forecast.left} to run": forecast.left != forecast.trials,
+        f"{forecast.left} to run": forecast.left != experiment.trials,
         f"{plural(forecast.gradings, 'result')} to grade": forecast.gradings,
-        f"at most {plural(forecast.calls or 0, 'call')}": forecast.calls is not None,
+        f"at most {plural(most.calls or 0, 'call')}": most.calls is not None,
         f"budget {formatting.dollars(budget or 0.0)}": budget is not None,
     }
     lines = [
-        f"{safe(experiment.name)}: {plural(forecast.trials, 'trial')}{cost}",
+        f"{safe(experiment.name)}: {plural(experiment.trials, 'trial')}{cost}",
         f"  {', '.join(part for part, is_shown in parts.items() if is_shown)}",
     ]
     if forecast.unpriced and (forecast.left or forecast.gradings):

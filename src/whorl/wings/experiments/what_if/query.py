@@ -30,7 +30,7 @@ from whorl.services.files.preflight import find_loop
 from whorl.services.inspecting.results import result_of, shown_workflow, workflow_of
 from whorl.services.replay import recording_from_run, replay
 from whorl.wings.experiments.statistics import finite
-from whorl.wings.experiments.trials import FAILED, unpriced_in
+from whorl.wings.experiments.trials import FAILED, end_of, unpriced_in
 from whorl.wings.experiments.variants import rule_from_text, with_loop
 from whorl.wings.experiments.what_if import loop_facts
 from whorl.wings.experiments.what_if.evaluate import (
@@ -137,7 +137,7 @@ def what_ifs_of(
     )
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
-    unpriced, answers = _unpriced(store, run), []
+    unpriced, answers = unpriced_in(end_of(store, run)), []
     for facts in found:
         made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
         made.results = facts.results.get(made.answer.returned or 0)
@@ -176,13 +176,8 @@ def run_facts(
     found = loop_facts.facts_of(store, run, loop_facts.atoms_in([loop.until]), loop=loop.name)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
-    return loop, loop_facts.Subject(found[0], {}, is_priced=not _unpriced(store, run))
-
-
-def _unpriced(store: SqliteStore, run: RunId) -> int:
-    """Returns how many calls of a run had no known price; 0 if it has not ended."""
-    ends = [entry.event.body for entry in store.read(run, kinds=frozenset({"run.finished"}))]
-    return unpriced_in(ends[-1]) if ends else 0
+    is_priced = not unpriced_in(end_of(store, run))
+    return loop, loop_facts.Subject(found[0], {}, is_priced=is_priced)
 
 
 def _as_it_was(facts: LoopFacts) -> Answer:

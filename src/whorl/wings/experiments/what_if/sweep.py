@@ -7,6 +7,7 @@ out unknown answers would flatter long rules.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -324,21 +325,14 @@ class Units:
     """The case or group of each run, and sums over them, also without some of them."""
 
     def __init__(self, subjects: Sequence[Subject]) -> None:
-        names = [s.group or s.case or s.facts.run for s in subjects]
-        numbers = {name: index for index, name in enumerate(dict.fromkeys(names))}
-        self.of = [numbers[name] for name in names]
-        self.count = len(numbers)
-        self.sizes = [0] * self.count
-        for unit in self.of:
-            self.sizes[unit] += 1
+        self.of = [s.group or s.case or s.facts.run for s in subjects]
+        self.sizes = list(Counter(self.of).values())
+        self.count = len(self.sizes)
         noun = "group" if any(s.group for s in subjects) else "case"
         self.too_few = statistics.too_few(self.count, noun)
 
     def sums(self, values: Sequence[float]) -> list[float]:
-        totals = [0.0] * self.count
-        for unit, value in zip(self.of, values, strict=True):
-            totals[unit] += value
-        return totals
+        return statistics.gather(values, self.of)[0]
 
     def interval(
         self, totals: Sequence[float], kept: Sequence[int], level: float = statistics.LEVEL
@@ -383,8 +377,7 @@ def by_iteration(subjects: Sequence[Subject], loop: Loop) -> Curves:
 def _curves_of(subject: Subject, loop: Loop, longest: int) -> dict[str, list[float]]:
     """Returns the grades of one run by iteration; a run that has failed by then returns nothing."""
     grades, fails = made_grades(subject), fails_at(subject, loop) or longest + 1
-    score = evaluate.first_score(loop.until)
-    numbers = [] if score is None else evaluate.best_numbers(subject.facts, score)
+    numbers = _best_numbers(subject, loop)
     curves: dict[str, list[float]] = {_LAST: [], _MADE: [], _SCORED: []}
     for k in range(1, longest + 1):
         made = [number for number in grades if number <= k]
@@ -537,7 +530,11 @@ def _always_right(loop: Loop, subject: Subject, most: int | None) -> tuple[int, 
     solved, last = [n for n in within if n in subject.solved], max(within)
     if solved:
         return min(solved), min(solved)
-    score = evaluate.first_score(loop.until)
-    numbers = [] if score is None else evaluate.best_numbers(subject.facts, score)
+    numbers = _best_numbers(subject, loop)
     best = numbers[min(last, len(numbers)) - 1] if numbers else last
     return last, best if best in within else last
+
+
+def _best_numbers(subject: Subject, loop: Loop) -> list[int]:
+    score = evaluate.first_score(loop.until)
+    return [] if score is None else evaluate.best_numbers(subject.facts, score)
