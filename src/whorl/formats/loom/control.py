@@ -75,13 +75,12 @@ def read_if(action: Action) -> ir.Node:
     condition = Scalar(False, action.span) if condition is None else condition
     then, then_ends = _read_case(action, yes, "true", "case.true", f"{action.name}_then")
     other, other_ends = _read_case(action, no, "false", "default", f"{action.name}_else")
+    taken = forms.computed("taken_of", forms.IT, {"true": then_ends, "false": other_ends})
     return ir.Branch(
         name=action.name,
         cases=(replace(then, when=action.context.condition(condition)),),
         default=other,
-        shape=forms.fields(
-            body=forms.computed("taken_of", forms.IT, {"true": then_ends, "false": other_ends})
-        ),
+        shape=forms.fields(body=taken),
     )
 
 
@@ -112,24 +111,21 @@ def read_switch(action: Action) -> ir.Node:
 def read_foreach(action: Action) -> ir.Node:
     location = replace(action.inside, is_in_each=True)
     body, order = _read_body(action, action.setting("actions"), location, f"{action.name}_item")
+    wanted = action.configuration("concurrency", "repetitions")
+    count = AZURE_CONCURRENCY if action.is_azure else 1
+    is_sequential = "sequential" in text_at(action.fields, "operationOptions").lower()
+    if is_sequential or (action.location.is_in_each and action.is_azure):
+        count = 1
+    elif isinstance(wanted, Scalar) and isinstance(wanted.value, int):
+        count = max(1, min(wanted.value, 50))
     return ir.ForEach(
         name=action.name,
         items=action.value("foreach", "items"),
         body=body,
         item_name="$item",
-        concurrency=_concurrency(action),
+        concurrency=count,
         shape=forms.fields(body=forms.computed("each_last", forms.IT, order.ends)),
     )
-
-
-def _concurrency(action: Action) -> int:
-    is_sequential = "sequential" in text_at(action.fields, "operationOptions").lower()
-    if is_sequential or (action.location.is_in_each and action.is_azure):
-        return 1
-    wanted = action.configuration("concurrency", "repetitions")
-    if isinstance(wanted, Scalar) and isinstance(wanted.value, int):
-        return max(1, min(wanted.value, 50))
-    return AZURE_CONCURRENCY if action.is_azure else 1
 
 
 def read_scope(action: Action) -> ir.Node:
