@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias, TypeVar
 
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
@@ -107,6 +108,24 @@ class Family:
         doc = doc or sentence[:1].lower() + sentence[1:]
         described = (self.kind, self.name, name, call, doc)
         return FunctionEntry(*described, required, optional, extra, reads, borrows)
+
+
+def declare(
+    family: str, *calls: Callable[..., object], borrowing: Collection[object] = ()
+) -> tuple[FunctionEntry, ...]:
+    """Returns functions for a library, by the names that they and their parameters have.
+
+    The first parameter is the run. Two last ones, of which the second is called `named`, are for
+    any number of further arguments. `borrowing` are those that return parts of the scope.
+    """
+    entries: list[FunctionEntry] = []
+    for call in calls:
+        names = call.__code__.co_varnames[1 : call.__code__.co_argcount]
+        is_open = names[-1:] == ("named",)
+        required, extra = (names[:-2], "...") if is_open else (names, "")
+        entry = FunctionEntry("function", family, call.__name__, call, "", required, extra=extra)
+        entries.append(replace(entry, borrows=call in borrowing))
+    return tuple(entries)
 
 
 def bind(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from whorl import ir
 from whorl.dialects.reader import Called, Files, Reading
 from whorl.errors import Diagnostic, InvalidWorkflow, Severity, Span
 from whorl.ir.checks import check
@@ -17,8 +18,6 @@ from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from whorl import ir
 
 REPORTED_MAX = 100
 # People write some hundreds at most; more than this takes longer to read than one waits.
@@ -138,3 +137,12 @@ class ReadContext:
         if workflow is None or self.diagnostics:
             raise InvalidWorkflow(self.diagnostics)
         return Reading(workflow, tuple(self.warnings), self.sources, mentions)
+
+
+def in_a_row(nodes: Iterable[ir.Node], before: Iterable[str] = ()) -> list[ir.Node]:
+    """Orders nodes: the first one waits for those of `before`, each other one for its neighbour."""
+    row: list[ir.Node] = []
+    for node in nodes:
+        row.append(replace(node, after=tuple(map(ir.After, before))))
+        before = [node.name]
+    return row

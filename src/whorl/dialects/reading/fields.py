@@ -92,6 +92,21 @@ def shown(value: Value) -> str:
     return f"an empty {kind}" if not len(value) else f"{'an' if kind == 'object' else 'a'} {kind}"
 
 
+def scalars(
+    value: Value | None, where: tuple[str | int, ...] = ()
+) -> abc.Iterator[tuple[tuple[str | int, ...], Scalar]]:
+    """Yields all scalars below a value, with the keys that lead to them."""
+    match value:
+        case Scalar():
+            yield where, value
+        case Sequence():
+            for index, item in enumerate(value):
+                yield from scalars(item, (*where, index))
+        case Mapping():
+            for entry in value:
+                yield from scalars(entry.value, (*where, entry.name))
+
+
 class Fields:
     """The fields of an object; `owner` says in messages what it is, `span` where it is named.
 
@@ -240,6 +255,19 @@ def check_node(
     span, advice = span_of(edge, end), suggest(name, nodes) or advice
     context.report("W005", f"an edge {message}", span, label="no such node", help=advice)
     return False
+
+
+def reached(
+    starts: abc.Iterable[str], following: abc.Callable[[str], abc.Iterable[str]]
+) -> set[str]:
+    """Returns some nodes of a graph, with all nodes to which they lead."""
+    found = set(starts)
+    queue = list(found)
+    for name in queue:
+        fresh = set(following(name)) - found
+        found |= fresh
+        queue.extend(fresh)
+    return found
 
 
 # Checks a file against tables of its format, and a call against the workflow that it calls.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from whorl.errors import Span
+    from whorl.language import Json
 
 
 # Comparing names costs time, and a hostile file has many of both.
@@ -28,6 +29,15 @@ def quoted(text: str) -> str:
 def called(function: str, *arguments: str) -> str:
     """Returns the call of a function; the arguments are sources, too."""
     return f"{function}({', '.join(arguments)})"
+
+
+def json_in(text: str, otherwise: Json = None) -> Json:
+    """Returns the JSON value that a text is, or else another value."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+    return value
 
 
 @dataclass(frozen=True, slots=True)

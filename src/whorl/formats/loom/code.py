@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from whorl.dialects.reading.texts import json_in
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import Program, check_permission, last_line, late, run_program
@@ -127,10 +128,7 @@ class JavaScript(OwnTask):
 
 def _returned(finished: Finished, is_sealed: bool) -> Reply:
     _, mark, result = finished.stdout.rpartition(MARK)
-    try:
-        returned = json.loads(result) if mark else None
-    except ValueError:
-        returned = None
+    returned = json_in(result) if mark else None
     if not isinstance(returned, dict):
         why = _NO_RESULTS.get(finished.exit_code, "") if is_sealed else ""
         last = f": {why}" if why else last_line(finished.stderr)
@@ -201,9 +199,8 @@ class Xslt(OwnTask):
         what = f"the map {inputs.text('name')!r}"
         async with time_limit(timeout_s, late(what, timeout_s)):
             finished = await run_program(program, lambda text: None, output_max=RESULT_MAX)
-        try:
-            made = json.loads(finished.stdout)
-        except ValueError:
+        made: Any = json_in(finished.stdout)
+        if made is None:
             ended = f"nothing (exit code {finished.exit_code})"
             made = {"error": f"it gave {'more output than allowed' if finished.cut else ended}"}
         if "missing" in made:

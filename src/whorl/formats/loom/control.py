@@ -5,7 +5,6 @@ Loops are `until`, `while` and `doUntil` by the seed's rules, and Azure's `Until
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +15,6 @@ from whorl.formats.loom import forms
 from whorl.formats.loom.action import EnclosingLoop, order_of
 from whorl.formats.loom.forms import SETTING, find, find_mapping, text_at
 from whorl.ir.walk import is_hidden, walk
-from whorl.language import MappingScope, evaluate_metered
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 AZURE_CONCURRENCY = 20
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
-_FUEL = 10_000
 # The facts that a loop gives to its actions, at its place.
 _FACTS: tuple[Fact, ...] = ("index", "latest", "number", "previous", "started_at")
 
@@ -75,13 +72,12 @@ def read_if(action: Action) -> ir.Node:
     condition = Scalar(False, action.span) if condition is None else condition
     then, then_ends = _read_case(action, yes, "true", "case.true", f"{action.name}_then")
     other, other_ends = _read_case(action, no, "false", "default", f"{action.name}_else")
+    taken = forms.computed("taken_of", forms.IT, {"true": then_ends, "false": other_ends})
     return ir.Branch(
         name=action.name,
         cases=(replace(then, when=action.context.condition(condition)),),
         default=other,
-        shape=forms.fields(
-            body=forms.computed("taken_of", forms.IT, {"true": then_ends, "false": other_ends})
-        ),
+        shape=forms.fields(body=taken),
     )
 
 
@@ -112,24 +108,21 @@ def read_switch(action: Action) -> ir.Node:
 def read_foreach(action: Action) -> ir.Node:
     location = replace(action.inside, is_in_each=True)
     body, order = _read_body(action, action.setting("actions"), location, f"{action.name}_item")
+    wanted = action.configuration("concurrency", "repetitions")
+    count = AZURE_CONCURRENCY if action.is_azure else 1
+    is_sequential = "sequential" in text_at(action.fields, "operationOptions").lower()
+    if is_sequential or (action.location.is_in_each and action.is_azure):
+        count = 1
+    elif isinstance(wanted, Scalar) and isinstance(wanted.value, int):
+        count = max(1, min(wanted.value, 50))
     return ir.ForEach(
         name=action.name,
         items=action.value("foreach", "items"),
         body=body,
         item_name="$item",
-        concurrency=_concurrency(action),
+        concurrency=count,
         shape=forms.fields(body=forms.computed("each_last", forms.IT, order.ends)),
     )
-
-
-def _concurrency(action: Action) -> int:
-    is_sequential = "sequential" in text_at(action.fields, "operationOptions").lower()
-    if is_sequential or (action.location.is_in_each and action.is_azure):
-        return 1
-    wanted = action.configuration("concurrency", "repetitions")
-    if isinstance(wanted, Scalar) and isinstance(wanted.value, int):
-        return max(1, min(wanted.value, 50))
-    return AZURE_CONCURRENCY if action.is_azure else 1
 
 
 def read_scope(action: Action) -> ir.Node:
@@ -268,34 +261,18 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
 
 
 def _warn_of_variables(action: Action, condition: Value) -> None:
-    """Warns of variables that no action of the loop sets, and of those that end it at once."""
+    """Warns of variables that no action of the loop sets."""
     sources = [scalar.text for scalar in forms.scalars_in(condition)]
     spelled = {name for text in sources for _, name in forms.names_read(text, "variables")}
     read = {name.lower() for name in spelled}
     is_fixed = not any(map(forms.READS_RESULTS.search, sources))
     if not read or not is_fixed or any(map(forms.is_of_a_loop, read)):
         return
-    listed = ", ".join(map(repr, sorted(spelled)))
     if not read & {name.lower() for name, _ in variables_in(action.setting("actions"))}:
-        message = f"no action of loop {action.name!r} changes {listed}"
+        message = f"no action of loop {action.name!r} changes "
+        message += ", ".join(map(repr, sorted(spelled)))
         advice = 'set it in the loop: {"type": "setVariable", "name": ..., "value": ...}'
         action.context.warn("W023", message, condition.span, label="never changes", help=advice)
-    elif action.type != "dountil" and _is_over_at_start(action, condition, spelled):
-        message = f"variable {listed} is null at the start, so loop {action.name!r} ends before "
-        message += "its first iteration"
-        advice = f"set it before the loop, or with `-i {min(spelled)}=VALUE`"
-        advice = "did you mean doUntil? Or " * (action.type == "until") + advice
-        action.context.warn("W023", message, condition.span, label="ends at once", help=advice)
-
-
-def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool:
-    """Returns whether a loop ends if the variables that only its own actions set are null."""
-    inside = Counter(name.lower() for name, _ in variables_in(action.setting("actions")))
-    if any(action.context.setters[name.lower()] != inside[name.lower()] for name in names):
-        return False
-    test = action.context.condition(condition, inverted=action.type == "while")
-    scope = MappingScope({"$variables": dict.fromkeys(names), "$loop": {}})
-    return evaluate_metered(test, scope, _FUEL)[0] is True
 
 
 _End = Literal["succeeded", "failed", "cancelled"]

@@ -58,17 +58,14 @@ def problem_of(
     least, most = entry.arguments_min, entry.arguments_max
     if least <= count and (most is None or count <= most):
         return None
+    expected = f"{'at least ' * (most is None)}{_WORDS[least]} parameter{'s' * (least != 1)}"
+    if most is not None and least != most:
+        between = "or" if most == least + 1 else "to"
+        expected = f"{_WORDS[least]} {between} {_WORDS[most]} parameters"
     return LanguageError(
-        f"The template language function {entry.name!r} expects {_counted(least, most)}: "
+        f"The template language function {entry.name!r} expects {expected}: "
         f"{entry.signature}. The function was invoked with '{count}' parameter(s)"
     )
-
-
-def _counted(least: int, most: int | None) -> str:
-    plural = "s" * (least != 1)
-    if most is None or least == most:
-        return f"{'at least ' * (most is None)}{_WORDS[least]} parameter{plural}"
-    return f"{_WORDS[least]} {'or' if most == least + 1 else 'to'} {_WORDS[most]} parameters"
 
 
 def failing(problem: LanguageError) -> FunctionEntry:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from dataclasses import field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -222,11 +221,8 @@ RUN_AFTER: dict[str, Wanted] = {
     "succeeded": "succeeded",
     "failed": "failed",
     "skipped": "skipped",
-    "timedout": "timed_out",
-    "timeout": "timed_out",
-    "cancelled": "cancelled",
-    "canceled": "cancelled",
-    "aborted": "cancelled",
+    **dict.fromkeys(("timedout", "timeout"), "timed_out"),
+    **dict.fromkeys(("cancelled", "canceled", "aborted"), "cancelled"),
 }
 # The variables that a loop of the seed gives to its actions.
 LOOP_NAMES = ("loopIndex", "loopResult", "loopCount", "loopStartTime")
@@ -250,22 +246,18 @@ AZURE_LOOP_WORDS: Json = {
     }
 }
 
+# The fields of an event, each with its fact.
+_ITERATION = (
+    "workflowId=run actionName=node loopType=loop.type iteration=index conditionResult=checked "
+    "result=told.result duration=duration_ms timestamp=time_text"
+)
 # The dialect's own words for what a run tells, as data that the interfaces can print.
 VOCABULARY: dict[str, Json] = {
     # An event for each iteration, filled from the facts of the notes about it.
     "events": {
         "iteration_finished": {
             "event": "loop:iteration",
-            "fields": {
-                "workflowId": "run",
-                "actionName": "node",
-                "loopType": "loop.type",
-                "iteration": "index",
-                "conditionResult": "checked",
-                "result": "told.result",
-                "duration": "duration_ms",
-                "timestamp": "time_text",
-            },
+            "fields": {**dict(pair.split("=") for pair in _ITERATION.split())},
         }
     },
     # The lines of `status` about a run.
@@ -401,8 +393,6 @@ class LoomContext(ReadContext):
     # The variables as their declaration or first use spells them; the types of declared ones.
     variables: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
-    # How many actions declare or set each.
-    setters: Counter[str] = field(default_factory=Counter)
     # The first place of each name of an action.
     named: dict[str, Span] = field(default_factory=dict)
     # The names of what starts the workflow.

@@ -342,9 +342,8 @@ class _Names:
             return None if lenient else self._uninitialized(reference)
         loops = _bound(reference.use.view, "$loop")
         if lenient and forms.is_of_a_loop(name):
-            return self._unknown(
-                "variable", name, lowered_names(loops), " of a loop around this place"
-            )
+            where = " of a loop around this place"
+            return self._unknown("variable", name, lowered_names(loops), where)
         nearest = self._nearest(name, [*names.values(), *loops])
         if nearest and not lenient and not self.is_part:
             return Problem(f"there is no variable {name!r}", nearest)

@@ -9,7 +9,7 @@ from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping
 from whorl.wings.editor.kit import sketch
 from whorl.wings.editor.kit.canvas import ListChanges
-from whorl.wings.editor.kit.sketch import Keys, SketchEdge, SketchNode, at, joined
+from whorl.wings.editor.kit.sketch import Keys, SketchEdge, SketchNode, at
 
 if TYPE_CHECKING:
     from whorl.source import Document, Value
@@ -33,23 +33,14 @@ class LoomChanges(ListChanges):
         drawing = _Drawing()
         top = next((top for top in _TOPS if at(document.root, *top, "actions") is not None), ())
         drawing.actions(at(document.root, *top, "actions"), (*top, "actions"), "", None)
-        return sketch.Sketch(tuple(drawing.nodes), tuple(drawing.edges))
+        return drawing.sketch()
 
 
-class _Drawing:
-    def __init__(self) -> None:
-        self.nodes: list[SketchNode] = []
-        self.edges: list[SketchEdge] = []
-        self._taken: set[str] = set()
-
+class _Drawing(sketch.Drawing):
     def actions(self, actions: Value | None, where: Keys, parent: str, case: str | None) -> None:
         if not isinstance(actions, Mapping):
             return
-        paths: dict[str, str] = {}
-        for entry in actions:
-            paths.setdefault(
-                entry.name, sketch.unique_path(self._taken, joined(parent, entry.name))
-            )
+        paths = {name: self.path(parent, name) for name in dict.fromkeys(e.name for e in actions)}
         for name, path in paths.items():
             item = actions.get(name)
             own = (*where, name)

@@ -36,12 +36,9 @@ PATH, TRACKING = "relativePathParameters", "clientTrackingId"
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("request", "manual"), "request"),
     **dict.fromkeys(("recurrence", "slidingwindow", "schedule"), "recurrence"),
-    **dict.fromkeys(
-        ("httpwebhook", "apiconnectionwebhook", "openapiconnectionwebhook"), "callback"
-    ),
-    **dict.fromkeys(
-        ("http", "apiconnection", "openapiconnection", "serviceprovider", "apimanagement"), "poll"
-    ),
+    **dict.fromkeys(words("httpwebhook apiconnectionwebhook openapiconnectionwebhook"), "callback"),
+    **dict.fromkeys(words("http apiconnection openapiconnection"), "poll"),
+    **dict.fromkeys(words("serviceprovider apimanagement"), "poll"),
 }
 _ITEMS_MAX = 100_000
 _WITH_CONCURRENCY_MAX = 100

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.errors import plural
-from whorl.language.calls import FunctionEntry, Run, text, whole
+from whorl.language.calls import Run, declare, text, whole
 from whorl.language.core.text import code, from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
@@ -186,16 +186,6 @@ def _vote_of(answer: str) -> str:
     return " ".join(upper.split())
 
 
-_BORROWING: tuple[Any, ...] = (variable, required, main_output, joined)
+_BORROWING = (variable, required, main_output, joined)
 _COMPUTING = (left_over, is_true, loop_state, items_in, item_input, each_result, merged, vote)
-# Functions by the names that they and their parameters have, the run aside.
-LIBRARY = Library(
-    functions=tuple(
-        FunctionEntry(
-            *("function", "workflow", call.__name__, call, ""),
-            call.__code__.co_varnames[1 : call.__code__.co_argcount],
-            borrows=call in _BORROWING,
-        )
-        for call in (*_BORROWING, *_COMPUTING)
-    )
-)
+LIBRARY = Library(functions=declare("workflow", *_BORROWING, *_COMPUTING, borrowing=_BORROWING))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of, texts_of
-from whorl.source import Sequence
 from whorl.wings.editor.kit.canvas import ListChanges
-from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchEdge, SketchNode, at, joined
+from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchEdge, SketchNode, at, items_at, joined
 
 if TYPE_CHECKING:
     from whorl.source import Document
@@ -33,22 +33,15 @@ class McpCliChanges(ListChanges):
         nodes: dict[str, SketchNode] = {}
         waits: list[tuple[str, str]] = []
         for list_name in ("steps", "loops"):
-            items = at(document.root, list_name)
-            for index, item in enumerate(items if isinstance(items, Sequence) else ()):
+            for index, item in enumerate(items_at(document.root, list_name)):
                 name = text_of(at(item, "name"))
                 path = joined("", name)
                 if not name or path in nodes:
                     continue
                 file = text_of(at(item, "workflow"))
-                nodes[path] = SketchNode(
-                    path,
-                    list_name.removesuffix("s"),
-                    (list_name, index),
-                    title=name,
-                    body="file" if file else "none",
-                    file=file,
-                    value=item,
-                )
+                kind, where = list_name.removesuffix("s"), (list_name, index)
+                node = SketchNode(path, kind, where, title=name, file=file, value=item)
+                nodes[path] = replace(node, body="file" if file else "none")
                 needed = at(item, "needs")
                 waits += [(joined("", each), path) for each in texts_of(needed)]
         edges = [SketchEdge(source, target) for source, target in waits if source in nodes]

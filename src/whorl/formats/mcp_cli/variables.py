@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading import ReadContext
-from whorl.dialects.reading.fields import scalar_of, texts_of
+from whorl.dialects.reading.fields import scalar_of, scalars, texts_of
 from whorl.dialects.reading.texts import COMPARED_MAX, placeholders, quoted, read_tree, split_text
 from whorl.errors import did_you_mean
 from whorl.lazily import dataclass
-from whorl.source import Entry, Mapping, Scalar, Sequence, plain
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -375,11 +375,8 @@ def names_in(value: Value | None) -> Iterator[str]:
 
 
 def places_in(value: Value | None) -> Iterator[Placeholder]:
-    if isinstance(value, Scalar):
-        yield from placeholders(value, PLACE)
-    elif isinstance(value, Sequence | Mapping):
-        for item in value:
-            yield from places_in(item.value if isinstance(item, Entry) else item)
+    for _, scalar in scalars(value):
+        yield from placeholders(scalar, PLACE)
 
 
 def operands_in(value: Value | None) -> list[str]:

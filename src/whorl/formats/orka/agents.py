@@ -11,7 +11,14 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading import ReadContext
-from whorl.dialects.reading.fields import scalar_of, text_of, texts_of, unknown_fields, words
+from whorl.dialects.reading.fields import (
+    scalar_of,
+    scalars,
+    text_of,
+    texts_of,
+    unknown_fields,
+    words,
+)
 from whorl.errors import Severity, Span, did_you_mean
 from whorl.formats.orka import scouts
 from whorl.ir.expressions import Names
@@ -408,9 +415,13 @@ class Section:
         """Computes the flow: the agents in the order in which they run, after those around."""
         names = self.names()
         around = [name for name in outer.get("agents", ()) if name not in names]
-        chosen = self._chosen([*outer.get("row", ()), *names])
-        self.flow["row"] = [*outer.get("row", ()), *names]
-        self.flow["chosen"] = chosen
+        row = [*outer.get("row", ()), *names]
+        # The agents that scouts or paths may choose and that do not run otherwise.
+        has_choice = any(self.is_of(name, CHOOSING) for name in names)
+        able = (agent.id for agent in self.visible.values() if agent.type in RUNNABLE)
+        chosen = [name for name in able if has_choice and name not in row]
+        self.context.chosen.update(chosen)
+        self.flow |= {"row": row, "chosen": chosen}
         self.flow["agents"] = [*dict.fromkeys((*around, *names, *chosen))]
         for key, kind in (("forks", "fork"), ("joins", "join"), ("loops", "loop")):
             own = (name for name in names if self.is_of(name, (kind,)))
@@ -435,15 +446,6 @@ class Section:
             "routers": [name for name, agent in found.items() if agent.type == "router"],
             "structured": {name: [*fields] for name, fields in structured.items() if fields},
         }
-
-    def _chosen(self, row: list[str]) -> list[str]:
-        """Returns the agents that scouts or paths may choose and that do not run otherwise."""
-        if not any(self.is_of(name, CHOOSING) for name in self.names()):
-            return []
-        able = (agent.id for agent in self.visible.values() if agent.type in RUNNABLE)
-        chosen = [name for name in able if name not in row]
-        self.context.chosen.update(chosen)
-        return chosen
 
 
 def read_section(
@@ -521,16 +523,9 @@ def _read_agents(section: Section, written: Sequence) -> list[str]:
 
 
 def texts_within(value: Value) -> Iterator[str]:
-    if isinstance(value, Scalar):
-        if isinstance(value.value, str):
-            yield value.value
-    elif isinstance(value, Sequence):
-        for item in value:
-            yield from texts_within(item)
-    else:
-        for entry in value:
-            if entry.name not in ("id", "depends_on"):
-                yield from texts_within(entry.value)
+    for where, scalar in scalars(value):
+        if isinstance(scalar.value, str) and not {"id", "depends_on"} & {*where}:
+            yield scalar.value
 
 
 def reads_of(agent: Agent) -> Callable[[str], bool]:

@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import is_true, number_of, text_of, texts_of
+from whorl.dialects.reading import in_a_row
+from whorl.dialects.reading.fields import is_true, number_of, reached, text_of, texts_of
 from whorl.errors import did_you_mean
 from whorl.formats.orka import agents, loops, scouts, tasks
 from whorl.formats.orka.agents import Agent, forked_by, items_of, reads_of
@@ -114,8 +115,8 @@ class _BlockReader:
                 return []
         # An agent decides if no other answer comes after it; so do the routers that choose it.
         before = [other for name in steps if self._speaks(name) for other in waits[name]]
-        last = set(steps) - _reached(before, lambda name: waits.get(name, ()))
-        deciding = _reached(last, lambda name: self._routers.get(name, ()))
+        last = set(steps) - reached(before, lambda name: waits.get(name, ()))
+        deciding = reached(last, lambda name: self._routers.get(name, ()))
         return self._nodes(waits, deciding, self._section.path)
 
     def _dependencies(self, name: str, before: list[str]) -> set[str]:
@@ -191,7 +192,7 @@ class _BlockReader:
     def _held(self, name: str) -> Iterable[Agent]:
         """Returns an agent, with the agents that it runs if it is a fork."""
         find = self._section.visible.get
-        names = _reached([name], lambda other: forked_by(part) if (part := find(other)) else ())
+        names = reached([name], lambda other: forked_by(part) if (part := find(other)) else ())
         return filter(None, map(find, names))
 
     def _read_fork(self, agent: Agent, path: str) -> ir.Node:
@@ -229,16 +230,6 @@ class _BlockReader:
         chosen = computed("orka_route", *arguments, literal(self._section.is_loop))
         self._section.context.places.remember_part(chosen, agent.span_of("decision_key"))
         return ir.Compute(name=agent.id, value=chosen, warns=computed("orka_misread", *arguments))
-
-
-def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    reached = set(starts)
-    waiting = list(reached)
-    while waiting:
-        new = set(following(waiting.pop())) - reached
-        reached |= new
-        waiting.extend(new)
-    return reached
 
 
 # Agents that give an answer of their own, and failovers, which try one of them after the other.
@@ -351,14 +342,7 @@ def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.No
         followed = computed("orka_followed", f"results[{literal(agent.id)}]")
         nodes.append(_run(followed, {name: read_agent(name) for name in names}, needs_last=True))
     shape = ir.Expression("jinja", f"it[{literal(agent.id)}]")
-    return ir.Group(name=agent.id, body=ir.Block(_in_a_row(nodes)), shape=shape)
-
-
-def _in_a_row(nodes: list[ir.Node]) -> tuple[ir.Node, ...]:
-    rows = [nodes[0]]
-    for node in nodes[1:]:
-        rows.append(replace(node, after=(ir.After(rows[-1].name),)))
-    return tuple(rows)
+    return ir.Group(name=agent.id, body=ir.Block(tuple(in_a_row(nodes))), shape=shape)
 
 
 def _settings(agent: Agent, section: Section) -> dict[str, object]:
@@ -440,7 +424,7 @@ def read_executor(agent: Agent, section: Section, read_agent: Callable[[str], ir
         ),
     ]
     shape = computed("orka_executed", "it", literal(stops == "abort"))
-    return ir.Group(name=agent.id, body=ir.Block(_in_a_row(nodes)), shape=shape)
+    return ir.Group(name=agent.id, body=ir.Block(tuple(in_a_row(nodes))), shape=shape)
 
 
 def _run(
@@ -468,7 +452,7 @@ def _run(
     return ir.ForEach(
         name="path_run",
         items=path,
-        body=ir.Block(_in_a_row(body)),
+        body=ir.Block(tuple(in_a_row(body))),
         item_name=_AGENT,
         index_name="path_index",
         items_max=PATH_MAX,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from whorl.formats.orka import invariants, outputs, scoring, scouts
-from whorl.language.calls import Family, Run
+from whorl.language.calls import Family, Run, declare
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library, Semantics
 from whorl.language.patterns import compiled, pay_search
@@ -468,7 +469,7 @@ def memories_text(run: Run, it: Value) -> Value:
 
 
 _RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
-# The functions that authors call, and those that the reader writes into a workflow.
+# The functions that authors call, and those that the reader writes under names of its own.
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "get_input": outputs.get_input,
     "get_current_topic": get_current_topic,
@@ -513,46 +514,30 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     # The time at which the iteration ended, if known; a replay gives the same.
     "now": lambda run: timestamp(run, run.lookup("at")),
     "get_execution_artifacts(previous_outputs=none)": lambda run, given: invariants.artifacts(run),
-    "orka_score(settings)": score,
     "orka_results(names)": _results,
-    "orka_lessons(settings)": lessons,
-    "orka_timestamp(at)": timestamp,
     "orka_loop(it, past, settings)": loop_result,
-    "orka_value(name)": value,
-    "orka_answer(names)": answer,
     "orka_content(target='')": content,
     "orka_content_before(target='')": content_before,
-    "orka_validation(it, context)": scoring.validation,
-    "orka_binary(it)": binary,
-    "orka_category(it, options)": category,
-    "orka_structured(it, fields)": structured,
-    "orka_route(value, choices, router, strict)": route,
-    "orka_misread(value, choices, router)": misread,
-    "orka_routed(routers, agent)": routed,
-    "orka_join(fork, names)": join,
     "orka_unusable(names)": lambda run, names: all(
         map(_is_unusable, _results(run, names).values())
     ),
-    "orka_failover(it, names)": failover,
     "orka_search(it)": search_words,
     "orka_memories(it)": memories_text,
-    "orka_fail(agent)": fail,
-    "orka_options(question, settings)": scouts.options,
     "orka_option_paths(options)": lambda run, options: [
         candidate["path"] for candidate in outputs.tables_in(outputs.table_in(options).get("paths"))
     ],
     "orka_scout_asks(question, options, settings)": scouts.asked,
-    "orka_decide(question, options, opinion, settings)": scouts.decide,
-    "orka_followed(decision)": scouts.followed,
     "orka_path(source, dropped)": scouts.find_path,
     "orka_source(source)": scouts.source_of,
-    "orka_unhindered": scouts.unhindered,
-    "orka_came_of(agent, known, last)": scouts.came_of,
-    "orka_kept(variable, result)": scouts.kept,
-    "orka_executed(it, aborts)": scouts.executed,
-    "orka_invariants(data, config)": invariants.invariants,
-    "orka_unchecked(data, agent)": invariants.unchecked,
+    "orka_unhindered": lambda run: not outputs.variable(run, outputs.FAILED),
 }
+_OWN = declare(
+    "orka",
+    *(score, lessons, timestamp, value, answer, binary, category, structured, route, misread),
+    *(routed, join, failover, fail, scoring.validation, scouts.options, scouts.decide),
+    *(scouts.followed, scouts.came_of, scouts.kept, scouts.executed),
+    *(invariants.invariants, invariants.unchecked),
+)
 _FILTERS: dict[str, Callable[..., Value]] = {
     f"truncate(length={_CUT_AT}, killwords=false, end='...')": truncate,
     "safe_get(key, default='')": safe_get,
@@ -572,6 +557,7 @@ _READS = {name: outputs.OUTPUTS for name in _FUNCTIONS if name.startswith(_READI
 LIBRARY = Library(
     functions=(
         *(_function(name, call, reads=_READS.get(name, "")) for name, call in _FUNCTIONS.items()),
+        *(replace(entry, name=f"orka_{entry.name}") for entry in _OWN),
         *(_filter(signature, call) for signature, call in _FILTERS.items()),
     ),
     semantics=Semantics(

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from whorl.language.chunked_json import refuse_constant
 from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, member_of, to_text
 
 if TYPE_CHECKING:
@@ -225,13 +226,9 @@ def _parsed(text: str) -> Table | None:
     for source in (text, fenced[1] if fenced else ""):
         if source.lstrip()[:1] == "{":
             with suppress(ValueError, RecursionError):
-                parsed: Table = json.loads(source, parse_constant=_refuse)
+                parsed: Table = json.loads(source, parse_constant=refuse_constant)
                 return parsed
     return None
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def get_input(run: Run) -> Value:

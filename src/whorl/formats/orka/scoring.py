@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from whorl.formats.orka import outputs
 from whorl.formats.orka.outputs import table_in, tables_in, text_of, texts_in
-from whorl.language.faults import LanguageError
 from whorl.language.patterns import Pattern, pattern
 from whorl.language.values import UNDEFINED, Value
 
@@ -42,10 +41,7 @@ def pay_patterns(run: Run, texts: list[str], patterns: list[str], *, lessons: bo
     searched = sum(4 + (len(text) >> 7) for text in texts)
     run.spend(sum(len(text) >> 6 for text in texts) + len(patterns) * searched)
     for source in patterns:
-        try:
-            program = search_pattern(source, lessons=lessons)
-        except LanguageError:
-            continue
+        program = search_pattern(source, lessons=lessons)
         run.spend(sum(program.price(len(text)) for text in texts))
 
 
@@ -144,11 +140,7 @@ def _by_strategy(results: Table, strategy: Table) -> Iterator[float]:
 def _in_text(text: str, strategy: Table) -> Iterator[float]:
     """Yields the numbers that the patterns of a strategy find."""
     for source in texts_in(strategy.get("patterns")):
-        try:
-            matches = search_pattern(source).search_all(text)
-        except LanguageError:
-            continue
-        for match in islice(matches, 20):
+        for match in islice(search_pattern(source).search_all(text), 20):
             whole = match.group(0) or ""
             digits = next((part for part in match.groups if part), "") if match.groups else whole
             end = match.span[0] + whole.rfind(digits) + len(digits) if digits else match.span[1]
@@ -187,13 +179,8 @@ def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
     """Returns the matches of the patterns, each once, joined, and cut at a length."""
     by_word: dict[str, str] = {}
     for text, source in product(texts, patterns):
-        try:
-            matches = search_pattern(source, lessons=True).search_all(text)
-            matched = list(islice(matches, _LESSONS_MAX))
-        except LanguageError:
-            # The reader has reported a pattern that does not compile.
-            continue
-        for match in matched:
+        matches = search_pattern(source, lessons=True).search_all(text)
+        for match in islice(matches, _LESSONS_MAX):
             words = next((part for part in match.groups if part), None) or match.group(0) or ""
             lesson = " ".join(words.split())
             if len(lesson) >= 3 and len(by_word) < _LESSONS_MAX:

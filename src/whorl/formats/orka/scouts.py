@@ -274,10 +274,6 @@ def kept(run: Run, variable: Value, result: Value) -> Value:
     return {**before, run.text(row["id"]): row[key]} if key in row else before
 
 
-def unhindered(run: Run) -> bool:
-    return not outputs.variable(run, outputs.FAILED)
-
-
 def source_of(run: Run, source: Value) -> Value:
     """Returns the input of a path's agents; the input of the run if there is no such value."""
     name, _, rest = run.text(source).partition(".")

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
-from whorl.source import Sequence
 from whorl.wings.editor.kit import sketch
 from whorl.wings.editor.kit.canvas import ListChanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from whorl.source import Document, Value
     from whorl.wings.editor.kit.sketch import Body
 
@@ -23,34 +20,32 @@ class OrkaChanges(ListChanges):
 
     @classmethod
     def draw(cls, document: Document) -> sketch.Sketch:
-        parts = list(_drawn(document.root, (), "", set()))
-        nodes = tuple(part for part in parts if isinstance(part, sketch.SketchNode))
-        edges = tuple(part for part in parts if isinstance(part, sketch.SketchEdge))
-        return sketch.Sketch(nodes, edges)
+        drawing = sketch.Drawing()
+        _draw(drawing, document.root, (), "")
+        return drawing.sketch()
 
     def orders(self, node: sketch.SketchNode) -> list[sketch.Keys]:
         where = (*node.where[:-2], "orchestrator", "agents")
-        names = sketch.at(self.editor.now.root, *where)
-        listed = [text_of(item) for item in names] if isinstance(names, Sequence) else []
+        listed = [text_of(item) for item in sketch.items_at(self.editor.now.root, *where)]
         return [(*where, index) for index, name in enumerate(listed) if name == node.title]
 
 
-def _drawn(
-    level: Value | None, where: sketch.Keys, parent: str, taken: set[str], depth: int = 0
-) -> Iterator[sketch.SketchNode | sketch.SketchEdge]:
-    """Yields the agents of a workflow, in the order of the file, and the edges between them."""
-    agents, before = sketch.at(level, "agents"), ""
-    for index, item in enumerate(agents if isinstance(agents, Sequence) else ()):
+def _draw(
+    drawing: sketch.Drawing, level: Value | None, where: sketch.Keys, parent: str, depth: int = 0
+) -> None:
+    """Draws the agents of a workflow, in the order of the file, and the edges between them."""
+    before = ""
+    for index, item in enumerate(sketch.items_at(level, "agents")):
         name = text_of(sketch.at(item, "id"))
         if not name:
             continue
-        path = sketch.unique_path(taken, sketch.joined(parent, name))
+        path = drawing.path(parent, name)
         own, inner = (*where, "agents", index), sketch.at(item, "internal_workflow")
         body: Body = "inline" if inner is not None else "none"
         kind = text_of(sketch.at(item, "type"))
-        yield sketch.SketchNode(path, kind, own, parent, title=name, body=body, value=item)
-        if before:
-            yield sketch.SketchEdge(before, path)
+        node = sketch.SketchNode(path, kind, own, parent, title=name, body=body, value=item)
+        drawing.nodes.append(node)
+        drawing.edges += [sketch.SketchEdge(before, path)] if before else []
         before = path
         if inner is not None and depth < _DEEP_MAX:
-            yield from _drawn(inner, (*own, "internal_workflow"), path, taken, depth + 1)
+            _draw(drawing, inner, (*own, "internal_workflow"), path, depth + 1)

@@ -131,9 +131,8 @@ def _field(
         return text
     if len(own) == 1 and wanted in ("json", "array", "object"):
         structure = find_object(run, text)
-        return typed(
-            run, text if structure is None else structure, wanted, f"output {name!r} of {node!r}"
-        )
+        found = text if structure is None else structure
+        return typed(run, found, wanted, f"output {name!r} of {node!r}")
     if "default" in spec:
         return spec["default"]
     listed = ", ".join(repr(other["name"]) for other in own)
@@ -218,18 +217,13 @@ def typed(run: Run, value: Value, wanted: Value, what: str) -> Value:
             # A text that is no JSON is a JSON value, too.
             with suppress(EvaluationError):
                 value = from_json(run, text) if text[:1] in ("{", "[") else value
-            _check(value, wanted, what)
-        case "boolean":
-            if text.lower() in ("true", "false"):
-                return text.lower() == "true"
-            _check(value, wanted, what)
-        case "number":
-            if _NUMBER.fullmatch(text):
-                value = float(text) if set(text) & set(".eE") else int(text)
-            _check(value, wanted, what)
-            assert isinstance(value, int | float)
-            return run.check_number(value, what)
-    return value
+        case "boolean" if text.lower() in ("true", "false"):
+            value = text.lower() == "true"
+        case "number" if _NUMBER.fullmatch(text):
+            value = float(text) if set(text) & set(".eE") else int(text)
+    _check(value, str(wanted), what)
+    is_number = wanted == "number" and isinstance(value, int | float)
+    return run.check_number(value, what) if is_number else value  # type: ignore[arg-type]
 
 
 def _check(value: Value, wanted: str, what: str) -> None:

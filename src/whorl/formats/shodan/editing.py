@@ -202,10 +202,7 @@ class ShodanChanges(CanvasChanges):
             readers = [*self._port_readers(node, kind, name)] if self.rewires else []
             self.respell((where, start, start + end, new) for _, where, start in readers)
             self.editor.set(list(declared), new)
-            found = [(reader, where) for reader, where, _ in readers]
-            self.list_readers(
-                pair for pair in found if pair[1][: len(pair[0].where)] == pair[0].where
-            )
+            self.list_readers(w for each, w, _ in readers if w[: len(each.where)] == each.where)
 
         self.soundly(change, is_strict=True)
         self.outcome.select = [node.path]
@@ -348,13 +345,11 @@ class ShodanChanges(CanvasChanges):
                     self.editor.set([*where, field], more[field])
                 elif at(self.editor.now.root, *where, field) is not None:
                     self.editor.unset([*where, field], keeps=len(where))
-            self._shift(where, loop, -1 if inwards else 1)
-
-    def _shift(self, where: Keys, loop: SketchNode, sign: int) -> None:
-        """Converts a position: inside of a loop it counts from the corner of the loop."""
-        old = number_pair(at(self.editor.now.root, *where, "position"), "x", "y")
-        for axis, number, corner in zip("xy", old or (), loop.position or (), strict=False):
-            self.editor.set([*where, "position", axis], number + sign * corner)
+            # Inside of a loop a position counts from the corner of the loop.
+            old = number_pair(at(self.editor.now.root, *where, "position"), "x", "y")
+            for axis, number, corner in zip("xy", old or (), loop.position or (), strict=False):
+                moved = number - corner if inwards else number + corner
+                self.editor.set([*where, "position", axis], moved)
 
     def make_wrap(self, operation: Operation) -> None:
         if operation.get("kind") not in ("repeat", "loop"):

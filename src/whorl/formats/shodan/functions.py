@@ -6,15 +6,15 @@ Names of nodes are arguments, since a node may have a name that no expression ca
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
-from operator import eq, ge, gt, le, lt, ne
+from operator import eq, ne
 from typing import TYPE_CHECKING, Any
 
 from whorl.formats.shodan import answers
-from whorl.language.calls import Family
+from whorl.language.calls import declare
 from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
+from whorl.language.operators import ORDER
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from whorl.language.calls import Run
 
 
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, ">": gt}
-OPERATORS |= {"<=": le, ">=": ge}
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, **ORDER}
 TYPES = ("string", "number", "boolean", "json", "array", "object", "file", "files", "any")
 
 
@@ -67,7 +66,7 @@ def kept(run: Run, new: Value, old: Value) -> Value:
     return old if new is None or new is UNDEFINED else new
 
 
-def _holds(run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, field: str) -> bool:
+def _holds(name: Value, sign: Value, wanted: Value, value: Value, *, field: str) -> bool:
     """Returns whether an output meets a condition of a loop; a missing one ends no loop."""
     what, is_equality = f"{field}: output {name!r}", sign in ("==", "!=")
     if (value is None or value is UNDEFINED) and wanted is not None:
@@ -82,7 +81,12 @@ def _holds(run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, f
     return OPERATORS[str(sign)](value, wanted)
 
 
-continues, leaves = (partial(_holds, field=field) for field in ("continueWhile", "exitWhen"))
+def continues(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
+    return _holds(name, sign, wanted, value, field="continueWhile")
+
+
+def leaves(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
+    return _holds(name, sign, wanted, value, field="exitWhen")
 
 
 def goes_on(run: Run, value: Value) -> bool:
@@ -111,7 +115,7 @@ def dig(run: Run, value: Value, path: tuple[Value, ...], named: dict[str, Value]
     return None if value is UNDEFINED else value
 
 
-def whole_or_refuse(run: Run, value: Value, place: Value) -> str:
+def whole(run: Run, value: Value, place: Value) -> str:
     """Returns a number for shell arithmetic, which would run any other text as code."""
     text = answers.shown(run, value).strip()
     digits = text.removeprefix("-")
@@ -160,30 +164,11 @@ def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
     return {"text": text, "value": checked, "session": to_json_text(turns), "exit_code": 0}
 
 
-_FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
-    ("given(name)", answers.given, "the value of a name, however it is spelt"),
-    ("port(name, key)", port, "an output of a node"),
-    ("arrive(value, node, port)", arrive, "what a typed port takes in"),
-    ("ready(...)", ready, "true, once all that arrives was looked at"),
-    ("refuse(message)", refuse, "fails with a message"),
-    ("mapped(number, ...)", mapped, "the mapping that is meant for this iteration"),
-    ("kept(new, old)", kept, "the new value, or the old one where there is no new one"),
-    ("continues(name, operator, wanted, value)", continues, "whether a loop continues"),
-    ("leaves(name, operator, wanted, value)", leaves, "whether a loop is left early"),
-    ("goes_on(value)", goes_on, "whether a continue value means true"),
-    ("picked(value, key, node, type)", picked, "an output of a loop"),
-    ("gathered(value, node, key, take)", gathered, "an output of all items"),
-    ("dig(value, ...)", dig, "a part of a value"),
-    ("shown(value)", answers.shown, "a value as templates print it"),
-    ("worded(value)", answers.worded, "a value as prompts print it: null as nothing"),
-    ("whole(value, place)", whole_or_refuse, "a whole number as text"),
-    ("overridden(value, text)", overridden, "the value, or the text where there is none"),
-    ("settled(value, node)", settled, "fails for a node that failed and was tolerated"),
-    ("timestamp()", timestamp, "the time of the run, in UTC"),
-    ("finished(value, node, outputs)", answers.finished, "the outputs of a command"),
-    ("answered(value, node, outputs)", answers.answered, "the outputs of an agent"),
-    ("returned(value, node, outputs)", answers.returned, "the outputs of a function"),
-    ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
-    ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
+LIBRARY = Library(
+    functions=declare(
+        "ports",
+        *(answers.given, port, arrive, ready, refuse, mapped, kept, goes_on, picked, gathered, dig),
+        *(answers.shown, answers.worded, whole, overridden, settled, timestamp, answers.finished),
+        *(answers.answered, answers.returned, messages, conversed, continues, leaves),
+    )
 )
-LIBRARY = Library(functions=tuple(Family("function", "ports")(*row) for row in _FUNCTIONS))

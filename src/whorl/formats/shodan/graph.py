@@ -12,6 +12,7 @@ from whorl.dialects.reading.fields import (
     check_node,
     check_spelling,
     objects_of,
+    reached,
     scalar_of,
     span_of,
     text_of,
@@ -287,11 +288,9 @@ def read_graph(context: Findings, root: Mapping) -> Graph:
         return Graph(span=root.span)
     # `parentId` puts a node in a loop; other holders are only drawn around it.
     for node in [node for node in graph.nodes.values() if node.holder]:
-        around: set[str] = set()
-        name = node.holder
-        while name in graph.nodes and name not in around:
-            around.add(name)
-            name = graph.nodes[name].holder
+        around = reached(
+            [node.holder], lambda name: [each.holder] if (each := graph.nodes.get(name)) else []
+        )
         holder = graph.nodes.get(node.holder)
         if holder is None or node.id in around:
             shown = f"{node.holder[:60]!r}, which is not a loop of this file"

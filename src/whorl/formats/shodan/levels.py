@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading import ReadContext
-from whorl.dialects.reading.fields import Fields, text_of
+from whorl.dialects.reading.fields import Fields, reached, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import InvalidWorkflow, Severity, Span
 from whorl.formats.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
@@ -240,12 +240,7 @@ class Level:
 
     def leads_to(self, start: str, end: str) -> bool:
         """Returns whether a node of this level waits for another one, directly or indirectly."""
-        seen, waiting = {start}, [start]
-        while waiting and end not in seen:
-            fresh = self._before.get(waiting.pop(), set()) - seen
-            seen |= fresh
-            waiting.extend(fresh)
-        return end in seen
+        return end in reached([start], lambda name: self._before.get(name, ()))
 
     def refer(self, viewer: str, name: str) -> Level | None:
         """Returns the level of a node that another one reads, and lets the reader wait for it."""

@@ -290,11 +290,8 @@ def _inner_output(inner: Level, source: Mapping) -> tuple[str, str] | None:
 
 def _mapping_source(inner: Level, source: Mapping) -> str | None:
     kinds = ("outer", "item" if inner.held else "previous", "builtin")
-    kind, name = (
-        graph.word_of(inner.context, source, "type", kinds, ""),
-        text_of(source.get("name")),
-    )
-    match kind:
+    name = text_of(source.get("name"))
+    match graph.word_of(inner.context, source, "type", kinds, ""):
         case "outer":
             # An input of the loop, or the item that is present.
             if not inner.held or name != inner.item[0]:

@@ -349,7 +349,11 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
     example = _example(node)
     if program is not None and example is not None:
         example = {"type": "object", "properties": {"text": {"type": "string"}, "value": example}}
-    return replace(task, returns=_schema(level, node), example=example)
+    written = text_of(node.fields.get("outputSchema"))
+    schema = read_schema(written)
+    if written.strip() and schema is None:
+        level.fields(node).wrong("outputSchema", "a text with a JSON Schema")
+    return replace(task, returns=schema, example=example)
 
 
 def _example(node: GraphNode) -> Json:
@@ -375,16 +379,6 @@ def _prompt(level: Level, node: GraphNode) -> str:
     if written is None and "promptFiles" not in node.fields:
         level.fields(node).missing("prompt", "what the agent must do")
     return source
-
-
-def _schema(level: Level, node: GraphNode) -> Json:
-    written = text_of(node.fields.get("outputSchema"))
-    if not written.strip():
-        return None
-    schema = read_schema(written)
-    if schema is None:
-        level.fields(node).wrong("outputSchema", "a text with a JSON Schema")
-    return schema  # type: ignore[return-value]
 
 
 NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {

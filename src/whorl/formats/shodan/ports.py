@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
+from whorl.dialects.reading.texts import json_in
 from whorl.formats.shodan.graph import COUNT, GraphNode, PortSpec, check_part, items_of
 from whorl.formats.shodan.levels import GraphContext, Level, Reference
 from whorl.ir.checks.scopes import suggest
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.errors import Severity
+    from whorl.language import Json
 
 
 SESSION = "sessionId"
@@ -202,8 +202,6 @@ def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
     return [port for name, port in ports.items() if name not in _TRIGGER]
 
 
-def read_schema(text: str) -> dict[str, object] | None:
-    with suppress(ValueError, RecursionError):
-        schema = json.loads(text)
-        return schema if isinstance(schema, dict) else None
-    return None
+def read_schema(text: str) -> dict[str, Json] | None:
+    schema = json_in(text)
+    return schema if isinstance(schema, dict) else None

@@ -8,6 +8,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
+from whorl.dialects.reading import in_a_row
 from whorl.dialects.reading.fields import duration_of, scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import InvalidWorkflow, Span
@@ -217,14 +218,14 @@ def _build_block(level: Level, path: str = "") -> ir.Block:
     order = {node.id: index for index, node in enumerate(level.members)}
     nodes: list[ir.Node] = []
     for node, own in built:
-        nodes += _ordered(sorted(level.before(node.id), key=order.__getitem__), own)
+        nodes += in_a_row(own, sorted(level.before(node.id), key=order.__getitem__))
     # These fail the level at its end, for nodes that failed while the others went on.
     settled: list[ir.Node] = []
     for node in level.tolerated():
         value = expression(called("settled", given(node.id), quoted(node.id)))
         name = level.free_name(f"{node.id}.status")
         settled.append(ir.Compute(name=name, value=value, place=node.place))
-    nodes += _ordered([own[-1].name for _, own in built], settled)
+    nodes += in_a_row(settled, [own[-1].name for _, own in built])
     return ir.Block(tuple(nodes), concurrency=CONCURRENCY)
 
 
@@ -259,9 +260,8 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
 def _open_inside(level: Level, node: GraphNode) -> Level | None:
     """Returns the level inside of a loop; reports a loop without one and returns None."""
     if sum(1 for _ in level.chain()) > LOOPS_DEEP_MAX:
-        level.context.report(
-            "W002", f"loops can be nested at most {LOOPS_DEEP_MAX} levels deep", node.span
-        )
+        message = f"loops can be nested at most {LOOPS_DEEP_MAX} levels deep"
+        level.context.report("W002", message, node.span)
         return None
     own = _own_graph(level, node)
     inner = Level(level.context, own or level.graph, "" if own else node.id, level)
@@ -301,12 +301,6 @@ def _own_graph(level: Level, node: GraphNode) -> Graph | None:
     context.adopt(opened.warnings)
     context.add_components(opened.root)
     return read_graph(context, opened.root)
-
-
-def _ordered(before: list[str], nodes: list[ir.Node]) -> list[ir.Node]:
-    """Orders nodes: the first waits for its node's dependencies, each other for the one before."""
-    waits = [before, *([node.name] for node in nodes)]
-    return [replace(n, after=tuple(map(ir.After, w))) for n, w in zip(nodes, waits, strict=False)]
 
 
 def _read_component(level: Level, node: GraphNode) -> ir.Node:

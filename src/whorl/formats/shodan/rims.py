@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.dialects.reading.fields import text_of
 from whorl.lazily import dataclass
-from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN
 from whorl.wings.editor.kit.operations import CONNECTED, READ, refuse
 from whorl.wings.editor.kit.sketch import (
+    Drawing,
     Keys,
     Sketch,
     SketchEdge,
     SketchNode,
     at,
+    items_at,
     joined,
     number_pair,
     text_at,
@@ -369,30 +370,25 @@ _DEEP_MAX = 16
 def draw(document: Document) -> Sketch:
     drawing = _Drawing(document.root)
     drawing.level((), "")
-    return Sketch(tuple(drawing.nodes), tuple(drawing.edges))
+    return drawing.sketch()
 
 
-def _items(value: Value | None) -> list[Value]:
-    return list(value.items) if isinstance(value, Sequence) else []
-
-
-class _Drawing:
+class _Drawing(Drawing):
     def __init__(self, root: Value) -> None:
+        super().__init__()
         self._root = root
-        self.nodes: list[SketchNode] = []
-        self.edges: list[SketchEdge] = []
 
     def level(self, where: Keys, parent: str, depth: int = 0) -> None:
         """Draws the nodes of a file or of an inline workflow, outer ones before inner ones."""
         items: dict[str, tuple[int, Value]] = {}
-        for index, item in enumerate(_items(at(self._root, *where, "nodes"))):
+        for index, item in enumerate(items_at(self._root, *where, "nodes")):
             items.setdefault(text_at(item, "id"), (index, item))
         items.pop("", None)
         paths = {name: self._path(items, name, parent) for name in items}
         for name in sorted(items, key=lambda name: paths[name].count("/")):
             index, item = items[name]
             self._node(item, (*where, "nodes", index), paths[name])
-        for index, item in enumerate(_items(at(self._root, *where, "edges"))):
+        for index, item in enumerate(items_at(self._root, *where, "edges")):
             self._edge(item, (*where, "edges", index), paths)
         if depth < _DEEP_MAX:
             for name, (index, item) in items.items():
@@ -450,5 +446,5 @@ def _kind(item: Value) -> str:
 
 
 def _ports(item: Value, side: str) -> tuple[str, ...]:
-    names = (text_at(port, "name") for port in _items(at(item, "data", side)))
+    names = (text_at(port, "name") for port in items_at(item, "data", side))
     return tuple(name for name in names if name)

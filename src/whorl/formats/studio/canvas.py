@@ -109,23 +109,15 @@ class Canvas:
         self, start: Iterable[str], may_follow: Callable[[Edge], bool] = lambda edge: True
     ) -> set[str]:
         """Returns the nodes that can be reached from some nodes, themselves included."""
-        reached = set(start)
-        queue = list(reached)
-        for name in queue:
-            new = {edge.target for edge in self.outgoing[name] if may_follow(edge)} - reached
-            reached |= new
-            queue.extend(new)
-        return reached
+        return fields.reached(
+            start, lambda name: (e.target for e in self.outgoing[name] if may_follow(e))
+        )
 
     def backward(self, start: str, stop: str = "") -> set[str]:
         """Returns the nodes that lead to a node, itself included, without those before `stop`."""
-        reached = {start}
-        queue = [start]
-        for name in queue:
-            new = {edge.source for edge in self.incoming[name] if name != stop} - reached
-            reached |= new
-            queue.extend(new)
-        return reached
+        return fields.reached(
+            [start], lambda name: (e.source for e in self.incoming[name] if name != stop)
+        )
 
     def order(self) -> list[str]:
         """Returns the nodes, each after all that lead to it; nodes of circles are left out."""
@@ -154,26 +146,21 @@ def read_canvas(context: ReadContext, root: Mapping) -> Canvas:
     fields.check_spelling(context, root, _CANVAS_FIELDS, "the canvas")
     advice = 'write {"id": ..., ...}'
     items, edges = (fields.objects_of(context, root, name, advice) for name in ("nodes", "edges"))
-    nodes: dict[str, CanvasNode] = {}
-    if _is_too_large(context, root, nodes=len(items), edges=len(edges)):
-        return Canvas(nodes, [])
-    for item in items:
-        _read_node(context, nodes, item)
-    types = [node.type for node in nodes.values()]
-    loops = sum(map(types.count, CLOSED_BY))
-    if _is_too_large(context, root, routers=types.count("router"), loops=loops):
-        return Canvas({}, [])
-    drawn = [_read_edge(context, nodes, item) for item in edges]
-    return Canvas(nodes, [edge for edge in drawn if edge is not None])
-
-
-def _is_too_large(context: ReadContext, root: Mapping, **counts: int) -> bool:
+    types = [text_of(item.get("type")) for item in items]
+    counts = {"nodes": len(items), "edges": len(edges), "routers": types.count("router")}
+    counts["loops"] = sum(map(types.count, CLOSED_BY))
     over = [name for name, count in counts.items() if count > LIMITS[name]]
     advice = "put parts of it into files of their own, and call them as subworkflows"
     for name in over:
         message = f"a canvas has at most {LIMITS[name]:,} {name}, not {counts[name]:,}"
         context.report("W002", message, root.span, label="too large", help=advice)
-    return bool(over)
+    if over:
+        return Canvas({}, [])
+    nodes: dict[str, CanvasNode] = {}
+    for item in items:
+        _read_node(context, nodes, item)
+    drawn = [_read_edge(context, nodes, item) for item in edges]
+    return Canvas(nodes, [edge for edge in drawn if edge is not None])
 
 
 def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping) -> None:

@@ -27,9 +27,8 @@ _PASSWORD = re.compile(
 def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
     """Returns the workflows of a database as files that refer to each other by name."""
     notes: list[str] = []
-    versions = [
-        row.get("value") for row in rows.get("_meta", []) if row.get("key") == "schema_version"
-    ]
+    facts = rows.get("_meta", [])
+    versions = [row.get("value") for row in facts if row.get("key") == "schema_version"]
     if (number := next((int(v) for v in map(str, versions) if v.isdecimal()), 0)) > LAST:
         notes.append(f"the database has version {number}; Whorl knows versions up to {LAST}")
     kept = [row for row in rows["workflows"] if archived or not row.get("is_archived")]
@@ -41,10 +40,9 @@ def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
         text = _file(row, names, known, notes)
         if text:
             files[f"{names[str(row['id'])]}.json"] = text
-    titles = {str(row["id"]): str(row["name"]) for row in kept}
     for trigger in rows.get("triggers", []):
-        if trigger.get("enabled") and str(trigger["workflow_id"]) in titles:
-            kind, title = trigger.get("trigger_type"), titles[str(trigger["workflow_id"])]
+        if trigger.get("enabled") and (ident := str(trigger["workflow_id"])) in names:
+            kind, title = trigger.get("trigger_type"), known[ident]
             notes.append(f"the {kind} trigger of {title!r} is not imported")
     return Taken(files, tuple(notes))
 

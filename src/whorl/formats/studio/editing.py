@@ -52,18 +52,16 @@ def draw(document: Document) -> sketch.Sketch:
     back = {id(edge) for edge in feedback}
     every = [*canvas.edges, *feedback]
     by_place = {(edge.span.line, edge.span.column): edge for edge in every}
-    items, edges = sketch.at(document.root, "edges"), list[sketch.SketchEdge]()
-    for index, item in enumerate(items if isinstance(items, Sequence) else ()):
+    edges: list[sketch.SketchEdge] = []
+    for index, item in enumerate(sketch.items_at(document.root, "edges")):
         source = sketch.at(item, "source")
         edge = by_place.get((source.span.line, source.span.column)) if source is not None else None
         if edge is None:
             continue
         kind: EdgeKind = "branch" if edge.branch else "data"
         kind = "feedback" if id(edge) in back else kind
-        ends, handles = (
-            (paths[edge.source], paths[edge.target]),
-            (edge.source_handle, edge.target_handle),
-        )
+        ends = paths[edge.source], paths[edge.target]
+        handles = edge.source_handle, edge.target_handle
         edges.append(sketch.SketchEdge(*ends, kind, *handles, edge.branch or "", ("edges", index)))
     return sketch.Sketch(tuple(shown), tuple(edges))
 
@@ -363,10 +361,9 @@ class StudioChanges(CanvasChanges):
 
     def _lead_through(self, nodes: list[sketch.SketchNode], opening: str, closing: str) -> None:
         """Leads edges into nodes through a container's start, and edges out through its end."""
-        held = (
-            e for e in self.sketch.nodes if any(sketch.is_in(e.path, node.path) for node in nodes)
-        )
-        inside = [self.id_of(each) for each in held]
+        held = {node.path for node in nodes}
+        around = ((each, {*sketch.holders(each.path)}) for each in self.sketch.nodes)
+        inside = [self.id_of(each) for each, paths in around if held & paths]
         links = [
             (index, sketch.text_at(item, "source"), sketch.text_at(item, "target"))
             for index, item in enumerate(self.items((), "edges"))
@@ -374,10 +371,8 @@ class StudioChanges(CanvasChanges):
         entering = [link for link in links if link[2] in inside and link[1] not in inside]
         leaving = [link for link in links if link[1] in inside and link[2] not in inside]
         if len({source for _, source, _ in entering}) > 1:
-            advice = "merge them with a transform first"
-            self.refuse_at(
-                CONNECTED, "more than one edge leads into the new container", nodes[0].where, advice
-            )
+            message, where = "more than one edge leads into the new container", nodes[0].where
+            self.refuse_at(CONNECTED, message, where, "merge them with a transform first")
         for index, _, target in entering:
             self._add_edge(opening, target, self._turn(index, "target", opening))
         for index, source, _ in leaving:

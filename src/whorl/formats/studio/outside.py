@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
-from whorl.dialects.reading.texts import Placeholder, called, quoted
+from whorl.dialects.reading.texts import Placeholder, called, json_in, quoted
 from whorl.errors import did_you_mean
 from whorl.formats.studio.scope import expression, value_of
 from whorl.formats.studio.texts import is_written
@@ -78,10 +78,7 @@ def _entries(node: NodeReader, name: str) -> tuple[tuple[str, ir.Value], ...]:
         return tuple((entry.name, node.tree(entry.value)) for entry in written)
     if not is_written(written):
         return ()
-    try:
-        table = json.loads(written.text)
-    except (ValueError, RecursionError):
-        table = None
+    table = json_in(written.text)
     if not isinstance(table, dict):
         node.wrong(name, "an object")
         return ()

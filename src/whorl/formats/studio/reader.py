@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading import ReadContext
+from whorl.dialects.reading import ReadContext, in_a_row
 from whorl.dialects.reading.fields import Fields, text_of
 from whorl.formats.studio import canvas as canvases
 from whorl.formats.studio import outside, steps
@@ -97,6 +97,7 @@ def _workflow(scope: Scope) -> ir.Workflow:
     ports: dict[str, ir.Port] = {}
     for port in (*map(steps.read_port, readers), *map(steps.trigger_port, triggers)):
         ports.setdefault(port.name, port)
+    time_s = None if canvas.of_type("loop") else scope.timeout_s
     return ir.Workflow(
         name=text_of(root.get("name")).strip() or context.file.rpartition("/")[2].partition(".")[0],
         description=text_of(root.get("description")).strip(),
@@ -105,9 +106,7 @@ def _workflow(scope: Scope) -> ir.Workflow:
         main_input=next((name for name in ports if name in scope.inputs), ""),
         outputs=_outputs(scope),
         variables=variables,
-        limits=ir.RunLimits(
-            cost_usd=budget, time_s=None if canvas.of_type("loop") else scope.timeout_s
-        ),
+        limits=ir.RunLimits(cost_usd=budget, time_s=time_s),
         workflows=tuple(context.workflows.items()),
         dialect="studio",
         words=canvases.VOCABULARY,
@@ -140,11 +139,8 @@ def _block(scope: Scope, level: Region | None = None, path: str = "") -> ir.Bloc
     for name, group in built.items():
         # An end always gives something, so that an iteration has a result.
         when = "" if level is not None and name == level.end else scope.when(name)
-        # The first node waits for all that its canvas node waits for, each other one for it.
-        after = tuple(ir.After(source) for source in _waits(scope, name, level))
-        for part in group:
-            nodes.append(replace(part, after=after, when=expression(when) if when else None))
-            after = (ir.After(part.name),)
+        guarded = [replace(part, when=expression(when) if when else None) for part in group]
+        nodes += in_a_row(guarded, _waits(scope, name, level))
     return ir.Block(tuple(nodes))
 
 

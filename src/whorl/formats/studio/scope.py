@@ -93,10 +93,8 @@ class Scope:
             if region.kind == "iterator" and handle in ("index", "total"):
                 return self.counted(region, handle)
             return value_of(region.start)
-        if region.kind == "loop":
-            return field_of(
-                region.start, handle if handle in canvases.RESULTS["loop"] else "output"
-            )
+        if region.kind == "loop" and handle not in canvases.RESULTS["loop"]:
+            return field_of(region.start, "output")
         return field_of(region.start, handle) if handle != "output" else value_of(region.start)
 
     def counted(self, region: canvases.Region, word: str) -> str:

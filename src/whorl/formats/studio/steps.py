@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.texts import Placeholder, called, quoted
+from whorl.dialects.reading.texts import Placeholder, called, json_in, quoted
 from whorl.formats.studio.canvas import CONTINUE, DONE, LOOP_PORTS, continue_targets
 from whorl.formats.studio.scope import expression, field_of, value_of
 from whorl.formats.studio.texts import NodeReader, is_written
@@ -55,13 +54,8 @@ def read_port(node: NodeReader) -> ir.Port:
 
 def trigger_port(node: NodeReader) -> ir.Port:
     """Returns the input that holds the payload of a trigger."""
-    default: Json = {}
     written = node.scalar("staticInput")
-    if is_written(written):
-        try:
-            default = json.loads(written.text)
-        except (ValueError, RecursionError):
-            default = written.text
+    default = json_in(written.text, written.text) if is_written(written) else {}
     return ir.Port(node.id, "any", required=False, default=default)
 
 
@@ -129,14 +123,10 @@ def read_validator(node: NodeReader) -> list[ir.Node]:
     fails = "true" if node.flag("failOnError", default=False) else "false"
     written = node.get("schema")
     schema: Json = None if written is None else plain(written)
-    wanted = "a JSON Schema, which is an object"
     if is_written(written) and not isinstance(schema, bool):
-        try:
-            schema = json.loads(written.text)
-        except (ValueError, RecursionError) as fault:
-            schema, wanted = None, f"a JSON Schema ({fault})"
+        schema = json_in(written.text)
         if not isinstance(schema, dict | bool):
-            node.wrong("schema", wanted)
+            node.wrong("schema", "a JSON Schema, which is an object")
     elif not isinstance(schema, dict | bool):
         node.missing("schema", 'a JSON Schema, such as {"type": "object"}')
     inputs: Inputs = {"value": expression(node.value), "schema": schema}

@@ -16,7 +16,7 @@ from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.errors import did_you_mean
 from whorl.formats.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
-from whorl.formats.studio.functions.transforms import ARGUMENTS, PIPES, read_path
+from whorl.formats.studio.functions.transforms import PIPES, read_path
 from whorl.formats.studio.scope import expression, value_of
 from whorl.ir.checks.scopes import suggest
 from whorl.language import LanguageError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Value
 
-if TYPE_CHECKING:
     Inputs: TypeAlias = dict[str, ir.Value | Json]
 
 _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
@@ -40,8 +39,6 @@ _STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
 _MAIN = ("output", "result")
 _COUNTED = ("index", "total", "iteration")
 PLACES_MAX = 1_000
-# Comparing names costs time, and a hostile file has many of both.
-_COMPARED_MAX = 500
 TIMEOUT_MAX_S = 30 * 86_400.0
 # No value that a run can hold is deeper.
 _STEPS_MAX = 64
@@ -360,7 +357,9 @@ def read_script(source: str) -> tuple[str, tuple[_Pipe, ...]]:
             advice = did_you_mean(name, PIPES) or f"known: {', '.join(PIPES)}"
             raise LanguageError(f"there is no pipe {name[:40]!r}", offset, advice)
         arguments = _arguments(name, call[2])
-        least, most = ARGUMENTS[name]
+        # Beside the run and the value.
+        most = PIPES[name].__code__.co_argcount - 2
+        least = most - len(PIPES[name].__defaults__ or ())
         if not least <= len(arguments) <= most:
             wanted = str(least) if least == most else f"{least} or {most}"
             raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)

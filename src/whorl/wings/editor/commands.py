@@ -116,9 +116,8 @@ def edit(
             write_file(target, other, advice="choose another name", mode="x")
         _write(path, edited.text)
     if as_json:
-        print_json(
-            {**files.answer(text, edited), "diagnostics": [_finding(each) for each in found]}
-        )
+        findings = [_finding(each) for each in found]
+        print_json({**files.answer(text, edited), "diagnostics": findings})
     else:
         for name in edited.others:
             say(f"{'would write' if only_shows else 'wrote'} {safe(name)}")

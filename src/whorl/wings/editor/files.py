@@ -255,10 +255,9 @@ def _folder_of(project: Project, file: str) -> Iterator[tuple[int, str]]:
 
 def _read(folder: int, name: str, file: str) -> bytes | None:
     """Returns the bytes of a file, which must be a regular file without symlinks or hard links."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        opened = os.open(
-            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
-        )
+        opened = os.open(name, flags, dir_fd=folder)
     except FileNotFoundError:
         return None
     except OSError:

@@ -323,9 +323,8 @@ def _data_uri_to_string(run: Run, source: str) -> str:
     # Azure takes UTF-8 here and nothing else; a character set further on is not looked at.
     if charset.lower().startswith("charset=") and arguments.charset_named(charset[8:]) != "utf-8":
         raise not_valid("dataUriToString", f"{charset!r} is not supported")
-    return arguments.decode_text(
-        arguments.decode(run, payload) if is_base64 else _unquoted(payload), "utf-8"
-    )
+    content = arguments.decode(run, payload) if is_base64 else _unquoted(payload)
+    return arguments.decode_text(content, "utf-8")
 
 
 def _parts(function: str, source: str) -> tuple[str, str, bool]:

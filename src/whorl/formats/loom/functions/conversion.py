@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape, unescape
 
 from whorl.formats.loom.values import arguments, formats
 from whorl.formats.loom.values.arguments import Number, is_xml, not_valid, number, text, wrong
+from whorl.formats.loom.values.formats import DECIMAL
 from whorl.language.chunked_json import refuse_constant
 from whorl.language.core.text import finite, without_surrogates
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -425,9 +426,7 @@ def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
     return rewritten + expression[done:]
 
 
-if TYPE_CHECKING:
-    Operations: TypeAlias = tuple[Callable[..., int], Callable[..., float], Callable[..., Decimal]]
-
+Operations: TypeAlias = "tuple[Callable[..., int], Callable[..., float], Callable[..., Decimal]]"
 Made = TypeVar("Made")
 
 CONVERSION = arguments.Family("conversion")
@@ -575,16 +574,12 @@ def _quotient(left: int, right: int) -> int:
 # By function: on integers, on floats and on decimals. A product of floats that is too large is
 # infinite in Python as in .NET.
 _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
-    ("add", (operator.add, operator.add, formats.DECIMAL.add), "the sum of two numbers"),
-    (
-        "sub",
-        (operator.sub, operator.sub, formats.DECIMAL.subtract),
-        "the first number minus the second",
-    ),
-    ("mul", (operator.mul, operator.mul, formats.DECIMAL.multiply), "the product of two numbers"),
+    ("add", (operator.add, operator.add, DECIMAL.add), "the sum of two numbers"),
+    ("sub", (operator.sub, operator.sub, DECIMAL.subtract), "the first number minus the second"),
+    ("mul", (operator.mul, operator.mul, DECIMAL.multiply), "the product of two numbers"),
     (
         "div",
-        (_quotient, operator.truediv, formats.DECIMAL.divide),
+        (_quotient, operator.truediv, DECIMAL.divide),
         "the quotient; for two integers without the fraction",
     ),
     (
@@ -592,7 +587,7 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
         (
             lambda left, right: left - right * _quotient(left, right),
             lambda left, right: math.fmod(left, right) if math.isfinite(left) else math.nan,
-            formats.DECIMAL.remainder,
+            DECIMAL.remainder,
         ),
         "the remainder of a division; it has the sign of the dividend",
     ),

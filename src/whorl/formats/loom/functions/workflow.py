@@ -32,7 +32,7 @@ from whorl.errors import did_you_mean
 from whorl.formats.loom.functions.collections import join
 from whorl.formats.loom.values import arguments
 from whorl.formats.loom.values.arguments import find_key, forgiving_item, not_valid, text, type_name
-from whorl.language.calls import FunctionEntry
+from whorl.language.calls import declare
 from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.schema import STEPS_MAX, misfits
@@ -454,10 +454,8 @@ def _row(tag: str, line: list[str]) -> str:
     return f"<tr>{''.join(f'<{tag}>{html.escape(text)}</{tag}>' for text in line)}</tr>"
 
 
-if TYPE_CHECKING:
-    # The last actions of a block: the name of each, and whether it is bare.
-    Ends: TypeAlias = list[tuple[str, bool]]
-
+# The last actions of a block: the name of each, and whether it is bare.
+Ends: TypeAlias = list[tuple[str, bool]]
 _SHOWN_MAX = 4_000
 _SHOWN_LIMITS = Limits(items_max=500)
 
@@ -615,17 +613,11 @@ _BORROWING: tuple[Callable[..., Value], ...] = (
     *(response_of, response_part, answered_once, called_status, appended, given_of, given_beside),
     *(main_of, agent_calls),
 )
-_COMPUTING: tuple[Callable[..., Value], ...] = (
+ACTION_FUNCTIONS = declare(
+    "actions",
+    *_BORROWING,
     *(milliseconds, parsed, checked_content, http_outputs, trigger_body, joined, table_of),
     *(transformed, returned, tracking_of, agent_result, agent_turns, agent_after),
     *(agent_outputs, agent_tool, agent_done),
-)
-# Functions by the names that they and their parameters have, the run aside.
-ACTION_FUNCTIONS = tuple(
-    FunctionEntry(
-        *("function", "actions", call.__name__, call, (call.__doc__ or "")[:-1]),
-        call.__code__.co_varnames[1 : call.__code__.co_argcount],
-        borrows=call in _BORROWING,
-    )
-    for call in (*_BORROWING, *_COMPUTING)
+    borrowing=_BORROWING,
 )

@@ -192,9 +192,8 @@ def strict_item(value: Value, key: Value) -> Value:
             help=f"write ?[{key!r}] if it may be missing",
         )
     if isinstance(value, list):
-        raise EvaluationError(
-            f"the array index '{key}' is outside bounds (0, {len(value) - 1}) of array"
-        )
+        bounds = f"bounds (0, {len(value) - 1}) of array"
+        raise EvaluationError(f"the array index '{key}' is outside {bounds}")
     raise EvaluationError(
         f"property {str(key)[:60]!r} cannot be selected of null",
         help="write ? before the property if the value may be null",

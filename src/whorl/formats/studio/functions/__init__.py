@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from whorl.formats.studio.functions.transforms import PIPES, find_path
-from whorl.language.calls import Family, items, paid_items, text, whole
+from whorl.language.calls import declare, items, paid_items, text, whole
 from whorl.language.core.lists import join
 from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError
@@ -181,22 +181,22 @@ def _object(value: Value) -> dict[str, Value]:
     return value if isinstance(value, dict) else {}
 
 
-def lookup(run: Run, name: Value) -> Value:
+def known(run: Run, name: Value) -> Value:
     return run.lookup(text(name, "known", "name"))
 
 
 def field(run: Run, name: Value, key: Value) -> Value:
     """Returns a field of a result; the whole result if it has no such field."""
-    value = lookup(run, name)
+    value = known(run, name)
     return _object(value).get(str(key), value)
 
 
 def ran(run: Run, name: Value) -> bool:
-    return lookup(run, name) is not UNDEFINED
+    return known(run, name) is not UNDEFINED
 
 
 def took(run: Run, name: Value, branch: Value) -> bool:
-    return _object(lookup(run, name)).get("selectedBranch") == branch
+    return _object(known(run, name)).get("selectedBranch") == branch
 
 
 def pick(run: Run, choices: _Extra, named: _Named) -> Value:
@@ -218,7 +218,7 @@ def dig(run: Run, value: Value, written: Value, path: _Extra, named: _Named) -> 
     return written if value is UNDEFINED else value
 
 
-def follow(run: Run, value: Value, path: Value) -> Value:
+def jsonpath(run: Run, value: Value, path: Value) -> Value:
     run.weigh(value)
     return find_path(text(path, "jsonpath", "path"), value)
 
@@ -422,44 +422,13 @@ def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value)
     return kept[-max(2, whole(keep, "remembered", "keep")) :]
 
 
-_function = Family("function", "canvas")
-
-_FUNCTIONS = (
-    _function("known(name)", lookup, "the value of a name, however it is spelt", borrows=True),
-    _function("field(name, key)", field, "a field of a result, or the whole of it", borrows=True),
-    _function("ran(name)", ran, "whether a node has a result"),
-    _function("took(name, branch)", took, "whether a router took a branch"),
-    _function("pick(...)", pick, "of pairs of condition and value, the last one that is live"),
-    _function("main(value, key)", main, "the field, or else the main text of a result"),
-    _function("dig(value, written, ...)", dig, "a part of a value, or the text as it is written"),
-    _function("jsonpath(value, path)", follow, "what a JSONPath finds in a value"),
-    _function("pipe(value, name, ...)", pipe, "a value through one pipe of a script"),
-    _function("argument(value, name, is_only)", argument, "what a called workflow's input gets"),
-    _function("only(value)", only, "the one field of an object that has just one"),
-    _function(
-        "object_of(value, node, bare)", object_of, "an object, or an error that names the node"
-    ),
-    _function("needed(value, name, node)", needed, "a field, or an error that names the node"),
-    _function("optional(value, name, default)", optional, "a field, or what stands for it"),
-    _function("fields(value, ...)", fields, "an object with more fields; null ones aside"),
-    _function("merged(first, second)", merged, "two objects as one"),
-    _function("refuse(message)", refuse, "fails with a message"),
-    _function("timestamp()", timestamp, "the time of the run, in UTC"),
-    _function("preview(value)", preview, "the beginning of a value as text"),
-    _function("answered(value)", answered, "a model's answer with its usage and its cost"),
-    _function("ended(value, last)", ended),
-    _function("text_only(value, loop)", text_only, "the text, or an error that names the loop"),
-    _function("append(before, after, node, number)", append),
-    _function("items_of(value, node)", items_of, "the items that an iterator goes through"),
-    _function("gathered(value, node, strategy, separator)", gathered),
-    _function("checked(value, node, fails)", checked, "the verdict of a validator, or its error"),
-    _function("shell_text(value)", shell_text),
-    _function("file_text(value)", file_text, "the content of a file"),
-    _function("written_text(value)", written_text, "which file was written"),
-    _function("remembered(past, prompt, answer, keep)", remembered),
-    _function("choose(answer, branches, value, fallback)", choose),
-    _function("misread(answer, branches, node, fallback)", misread),
-    _function("fenced(value)", fenced, "a text between two lines that it does not hold"),
-    _function("match(value, branches)", match, "the route whose name is in the text of a value"),
+LIBRARY = Library(
+    functions=declare(
+        "canvas",
+        *(known, field, ran, took, pick, main, dig, jsonpath, pipe, argument, only, object_of),
+        *(needed, optional, fields, merged, refuse, timestamp, preview, answered, ended),
+        *(text_only, append, items_of, gathered, checked, shell_text, file_text, written_text),
+        *(remembered, choose, misread, fenced, match),
+        borrowing=(known, field),
+    )
 )
-LIBRARY = Library(functions=_FUNCTIONS)

@@ -79,7 +79,11 @@ def _step(match: re.Match[str]) -> Step:
     if match["quoted"]:
         name = re.sub(r"\\(.)", r"\1", match["quoted"][1:-1])
     if name is not None:
-        return Step(lambda value: _field(value, name), is_definite=True, is_deep=is_deep)
+        return Step(
+            lambda value: [value[name]] if isinstance(value, dict) and name in value else [],
+            is_definite=True,
+            is_deep=is_deep,
+        )
     if match["path"] is not None:
         return Step(_filter(match), is_definite=False, is_deep=is_deep)
     if match["index"] or match["slice"]:
@@ -93,10 +97,6 @@ def _step(match: re.Match[str]) -> Step:
             is_deep=is_deep,
         )
     return Step(lambda value: list(_parts(value)), is_definite=False, is_deep=is_deep)
-
-
-def _field(value: Value, name: str) -> list[Value]:
-    return [value[name]] if isinstance(value, dict) and name in value else []
 
 
 def find_path(source: str, value: Value) -> Value:
@@ -240,14 +240,4 @@ PIPES: dict[str, Callable[..., Value]] = {
     "select": _select,
     "take": lambda run, value, n: paid_items(run, value, "take")[: _count(n, "take")],
     "skip": lambda run, value, n: paid_items(run, value, "skip")[_count(n, "skip") :],
-}
-
-# How many arguments each pipe takes: the fewest and the most.
-ARGUMENTS: dict[str, tuple[int, int]] = dict.fromkeys(PIPES, (0, 0)) | {
-    "sort": (0, 1),
-    "join": (0, 1),
-    "map": (1, 1),
-    "select": (2, 2),
-    "take": (1, 1),
-    "skip": (1, 1),
 }

@@ -6,8 +6,8 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from whorl.dialects.reading.fields import scalars
 from whorl.lazily import dataclass
-from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.changes import AS_TEXT, Changes, FormField
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
@@ -17,9 +17,9 @@ from whorl.wings.editor.kit.sketch import (
     SketchNode,
     at,
     is_in,
+    items_at,
     joined,
     reached,
-    scalars,
     text_at,
 )
 
@@ -72,8 +72,7 @@ class CanvasChanges(Changes):
         return node.where[:-2]
 
     def items(self, level: Keys, name: str) -> list[Value]:
-        listed = at(self.editor.now.root, *level, name)
-        return list(listed.items) if isinstance(listed, Sequence) else []
+        return items_at(self.editor.now.root, *level, name)
 
     def id_of(self, node: SketchNode) -> str:
         return text_at(self.editor.now.root, *node.where, "id")
@@ -172,8 +171,8 @@ class CanvasChanges(Changes):
             if isinstance(scalar.value, str) and not is_inside:
                 yield where, scalar.value
 
-    def list_readers(self, readers: Iterable[tuple[SketchNode, Keys]]) -> None:
-        for _, where in readers:
+    def list_readers(self, places: Iterable[Keys]) -> None:
+        for where in places:
             note = self.place_of(where)
             if note not in self.outcome.rewired:
                 self.outcome.rewired.append(note)
@@ -246,13 +245,8 @@ class CanvasChanges(Changes):
 
     def make_place(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
-        position = {axis: operation.get(axis) for axis in "xy"}
-        written = at(self.editor.now.root, *node.where, "position")
-        if isinstance(written, Mapping):
-            for axis, number in position.items():
-                self.editor.set([*node.where, "position", axis], number)
-        else:
-            self.editor.set([*node.where, "position"], position)
+        for axis in "xy":
+            self.editor.set([*node.where, "position", axis], operation.get(axis))
         for side in ("width", "height"):
             if side in operation.fields:
                 self.editor.set([*node.where, *self.size_at, side], operation.get(side))
@@ -269,7 +263,7 @@ class CanvasChanges(Changes):
         for reader, where, _, _ in found if self.rewires else ():
             advice = "change the reader first, or use `readers: leave`"
             self.refuse_at(READ, f"{reader.path} reads {node.path}", where, advice)
-        self.list_readers((one[0], one[1]) for one in found)
+        self.list_readers(where for _, where, _, _ in found)
         if operation.get("bridge") and len(names) == 1:
             self.bridge(level, self.id_of(node))
         self.cut_nodes(level, names)
@@ -320,7 +314,7 @@ class CanvasChanges(Changes):
                 self.editor.set(list(where), name)
             if self.rewires:
                 self.respell((where, at, at + len(old), name) for _, where, at, _ in readers)
-            self.list_readers((one[0], one[1]) for one in readers)
+            self.list_readers(where for _, where, _, _ in readers)
 
         self.soundly(change, is_strict=True)
         self.outcome.select = [joined(node.parent, name)]

@@ -287,16 +287,8 @@ def edit(
             deep = refuse("W002", "the file is nested too deeply").diagnostic
             raise EditRefused(deep, number) from None
     editor, outcome = changes.editor, changes.outcome
-    return Edited(
-        editor.text,
-        editor.patches(),
-        dialect,
-        changes.sketch,
-        editor.now,
-        outcome.rewired,
-        outcome.select,
-        outcome.others,
-    )
+    results = outcome.rewired, outcome.select, outcome.others
+    return Edited(editor.text, editor.patches(), dialect, changes.sketch, editor.now, *results)
 
 
 def open_text(

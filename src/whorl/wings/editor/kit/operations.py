@@ -81,9 +81,8 @@ def read_operations(written: Sequence[Mapping[str, Any]]) -> list[Operation]:
 
 def _read(number: int, written: Mapping[str, Any]) -> Operation:
     if not isinstance(written, dict):
-        raise UsageError(
-            f"operation {number} is not an object", help='write {"operation": "set", ...}'
-        )
+        advice = 'write {"operation": "set", ...}'
+        raise UsageError(f"operation {number} is not an object", help=advice)
     word = written.get("operation")
     if not isinstance(word, str) or word not in _FIELDS:
         near = did_you_mean(str(word)[:60], _FIELDS) or f"known: {', '.join(_FIELDS)}"

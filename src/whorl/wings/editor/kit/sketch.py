@@ -6,12 +6,13 @@ import re
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from whorl.dialects.reading import fields
 from whorl.dialects.reading.fields import text_of
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from whorl.errors import Span
     from whorl.language import Json
@@ -140,22 +141,15 @@ def at(value: Value | None, *keys: str | int) -> Value | None:
     return value
 
 
+def items_at(value: Value | None, *keys: str | int) -> list[Value]:
+    """Returns the items of a list that keys lead to; none if they lead to no list."""
+    listed = at(value, *keys)
+    return list(listed.items) if isinstance(listed, Sequence) else []
+
+
 def text_at(value: Value | None, *keys: str | int) -> str:
     """Returns the text that keys lead to, or "" if they lead to none."""
     return text_of(at(value, *keys))
-
-
-def scalars(value: Value | None, where: Keys = ()) -> Iterator[tuple[Keys, Scalar]]:
-    """Yields all scalars below a value, with the keys that lead to them."""
-    match value:
-        case Scalar():
-            yield where, value
-        case Sequence():
-            for index, item in enumerate(value):
-                yield from scalars(item, (*where, index))
-        case Mapping():
-            for entry in value:
-                yield from scalars(entry.value, (*where, entry.name))
 
 
 def joined(parent: str, name: str) -> str:
@@ -180,12 +174,7 @@ def reached(start: str, links: Iterable[tuple[str, str]]) -> set[str]:
     onward: dict[str, set[str]] = {}
     for source, target in links:
         onward.setdefault(source, set()).add(target)
-    found, queue = {start}, [start]
-    while queue:
-        fresh = onward.get(queue.pop(), set()) - found
-        found |= fresh
-        queue += fresh
-    return found
+    return fields.reached([start], lambda place: onward.get(place, ()))
 
 
 def number_pair(value: Value | None, *names: str) -> tuple[float, float] | None:
@@ -195,30 +184,38 @@ def number_pair(value: Value | None, *names: str) -> tuple[float, float] | None:
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
-def unique_path(taken: set[str], path: str) -> str:
-    """Returns a unique path of a step: the same name in two cases gets a number."""
-    found, number = path, 2
-    while found in taken:
-        found, number = f"{path}~{number}", number + 1
-    taken.add(found)
-    return found
+class Drawing:
+    """The steps and connections of a sketch while it is drawn."""
+
+    def __init__(self) -> None:
+        self.nodes: list[SketchNode] = []
+        self.edges: list[SketchEdge] = []
+        self._taken: set[str] = set()
+
+    def path(self, parent: str, name: str) -> str:
+        """Returns a unique path of a step: the same name in two cases gets a number."""
+        path = found = joined(parent, name)
+        number = 2
+        while found in self._taken:
+            found, number = f"{path}~{number}", number + 1
+        self._taken.add(found)
+        return found
+
+    def sketch(self) -> Sketch:
+        return Sketch(tuple(self.nodes), tuple(self.edges))
 
 
 def as_json(sketch: Sketch, text: Text) -> dict[str, Any]:
     """Returns a sketch as JSON for the page, with the lines of each part."""
-    return {
-        "nodes": [_node_json(node, text) for node in sketch.nodes],
-        "edges": [_edge_json(edge, text) for edge in sketch.edges],
-        "fields": _own_fields(sketch, text),
-    }
-
-
-def _own_fields(sketch: Sketch, text: Text) -> dict[str, Json]:
-    """Returns the file's own fields, beside its steps and their connections."""
     places = [*(node.where for node in sketch.nodes), *(edge.where for edge in sketch.edges)]
     parts = {where[0] for where in places if where}
     root = text.root if isinstance(text.root, Mapping) else ()
-    return {entry.name: plain(entry.value) for entry in root if entry.name not in parts}
+    return {
+        "nodes": [_node_json(node, text) for node in sketch.nodes],
+        "edges": [_edge_json(edge, text) for edge in sketch.edges],
+        # The file's own fields, beside its steps and their connections.
+        "fields": {entry.name: plain(entry.value) for entry in root if entry.name not in parts},
+    }
 
 
 def _node_json(node: SketchNode, text: Text) -> dict[str, Any]:

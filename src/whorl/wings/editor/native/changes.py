@@ -5,7 +5,7 @@ The order of the file is the order of work.
 
 from __future__ import annotations
 
-from dataclasses import MISSING
+from dataclasses import MISSING, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -20,6 +20,7 @@ from whorl.source.editing.text import UNKNOWN
 from whorl.wings.editor.kit.changes import Changes, FormField
 from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Kind, Operation, refuse
 from whorl.wings.editor.kit.sketch import (
+    Drawing,
     Keys,
     Name,
     Sketch,
@@ -29,7 +30,6 @@ from whorl.wings.editor.kit.sketch import (
     is_in,
     joined,
     reached,
-    unique_path,
 )
 from whorl.wings.editor.native.readers import Reading, check_name, names_at
 from whorl.wings.editor.native.subflows import extract, inline
@@ -41,14 +41,10 @@ if TYPE_CHECKING:
     from whorl.source import Document, Json
     from whorl.source.editing.entries import Piece
     from whorl.wings.editor.kit.changes import Widget
+    from whorl.wings.editor.kit.sketch import Body
 
 
-class _Drawing:
-    def __init__(self) -> None:
-        self.nodes: list[SketchNode] = []
-        self.edges: list[SketchEdge] = []
-        self._taken: set[str] = set()
-
+class _Drawing(Drawing):
     def block(
         self, steps: Value | None, where: Keys, address: str, parent: str, case: str | None,
         *, is_ordered: bool = True,
@@ -58,8 +54,7 @@ class _Drawing:
         for entry in steps if isinstance(steps, Mapping) else ():
             if entry.name in paths:
                 continue
-            location = joined(address, entry.name)
-            path = unique_path(self._taken, location)
+            location, path = joined(address, entry.name), self.path(address, entry.name)
             before = list(paths.values())[-1:] if is_ordered else []
             after = at(entry.value, "after")
             if after is not None:
@@ -78,20 +73,10 @@ class _Drawing:
         kind = kinds[0] if len(kinds) == 1 else ""
         slots = slots_of(step, kind, where)
         called = text_of(at(step, "call")) if kind == "call" else ""
-        self.nodes.append(
-            SketchNode(
-                path,
-                kind,
-                where,
-                parent,
-                case,
-                title=str(where[-1]),
-                body="inline" if slots else "file" if called else "none",
-                file=called,
-                value=step,
-                slots=slots,
-            )
-        )
+        body: Body = "inline" if slots else "file" if called else "none"
+        title = str(where[-1])
+        node = SketchNode(path, kind, where, parent, case, title, body, file=called, slots=slots)
+        self.nodes.append(replace(node, value=step))
         for name, keys in slots.items():
             inner = at(step, *keys[len(where) :])
             is_ordered = kind != "together"
@@ -234,11 +219,14 @@ def _fields(
 ) -> Iterator[FormField]:
     for name in names:
         if name not in _HELD and not table[name].rare:
-            yield _field((*around, name), table[name], _default(table[name], usual))
+            yield _field((*around, name), table[name], usual)
 
 
-def _field(keys: tuple[str, ...], field: Field, default: Json) -> FormField:
+def _field(keys: tuple[str, ...], field: Field, usual: dict[str, Any]) -> FormField:
     name = keys[-1]
+    value = usual.get(field.attribute, MISSING)
+    value = getattr(value, "iterations", getattr(value, "action", value))
+    is_plain = isinstance(value, str | int | float) and value != ""
     form: Form | None = field.form
     if isinstance(form, forms.OneOf):
         first = form.forms[0]
@@ -257,16 +245,9 @@ def _field(keys: tuple[str, ...], field: Field, default: Json) -> FormField:
         tuple(getattr(form, "choices", ())),
         field.required,
         _LABELS.get(name, name.replace("_", " ").capitalize()),
-        default,
+        value if is_plain else None,
         "more" if is_common or (name in _MORE and not field.required) else "",
     )
-
-
-def _default(field: Field, usual: Any) -> Json:
-    """Returns the default of a field, or None if it is not a plain value."""
-    value = usual.get(field.attribute, MISSING)
-    value = getattr(value, "iterations", getattr(value, "action", value))
-    return value if isinstance(value, str | int | float) and value != "" else None
 
 
 # How operations change the text.
@@ -289,9 +270,8 @@ class NativeChanges(Changes):
             made = [*_fields([*REPEAT.fields], REPEAT.fields, plain, kind), *made]
         if kind == "choose":
             words = "the expression whose value names the case"
-            made.insert(
-                0, FormField(("choose", "on"), "expression", words, (), True, _LABELS["on"])
-            )
+            first = FormField(("choose", "on"), "expression", words, (), True, _LABELS["on"])
+            made.insert(0, first)
         return made
 
     @classmethod
@@ -299,7 +279,7 @@ class NativeChanges(Changes):
         drawing = _Drawing()
         if isinstance(document.root, Mapping):
             drawing.block(document.root.get("steps"), ("steps",), "", "", None)
-        return Sketch(tuple(drawing.nodes), tuple(drawing.edges))
+        return drawing.sketch()
 
     def names_at(self, path: str) -> list[Name]:
         return names_at(self, path)

@@ -12,7 +12,7 @@ from whorl.dialects.native.context import FACTS, NAME_MAX, NAMES, RESERVED, RESU
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.tasks import steps_read
 from whorl.dialects.native.workflow import read_file
-from whorl.dialects.reading.fields import text_of, texts_of
+from whorl.dialects.reading.fields import scalars, text_of, texts_of
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.ir.checks.scopes import uses_in, views_in
 from whorl.ir.walk import blocks_of, names_given, walk
@@ -21,17 +21,7 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 from whorl.source.editing.text import TAKEN
 from whorl.wings.editor.kit.operations import READ
-from whorl.wings.editor.kit.sketch import (
-    Keys,
-    Name,
-    Rewired,
-    Sketch,
-    at,
-    holders,
-    is_in,
-    joined,
-    scalars,
-)
+from whorl.wings.editor.kit.sketch import Keys, Name, Rewired, Sketch, at, holders, is_in, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -169,9 +159,8 @@ class Reading:
         lost = [each for each in kept if is_in(self._now(each.target), gone)]
         changed = [e for e in kept if any(self._now(path) != path for path in (e.viewer, e.target))]
         if not self._changes.rewires:
-            self._list(
-                [*lost, *(each for each in changed if self._now(each.target) != each.target)]
-            )
+            moved_to = [each for each in changed if self._now(each.target) != each.target]
+            self._list([*lost, *moved_to])
             return
         self.check_vague(moved)
         for each in lost:

@@ -64,7 +64,10 @@ def extract(changes: Changes, node: SketchNode, file: str) -> None:
         editor = changes.editor
         waits = None if order is None else editor.cut(order)
         piece = editor.cut(changes.path(node.where))
-        new = _new_file(file, {**head, "steps": {}, "outputs": outputs})
+        value = {**head, "steps": {}, "outputs": outputs}
+        is_json, lines = file.endswith(".json"), spelling.block(value, 0, spelling.Indent())
+        text = json.dumps(value, indent=2, ensure_ascii=False) if is_json else "\n".join(lines)
+        new = Editor(f"{text}\n", lambda text: parse(text, file, lenient=True), is_json=is_json)
         new.paste(new.now.find(("steps",)) or (), 0, piece)
         # The next edits read the file with the new one beside it.
         changes.outcome.others[file] = new.text
@@ -76,13 +79,6 @@ def extract(changes: Changes, node: SketchNode, file: str) -> None:
 
     changes.soundly(change)
     changes.outcome.select = [node.path]
-
-
-def _new_file(file: str, value: dict[str, Json]) -> Editor:
-    is_json = file.endswith(".json")
-    lines = spelling.block(value, 0, spelling.Indent())
-    text = json.dumps(value, indent=2, ensure_ascii=False) if is_json else "\n".join(lines)
-    return Editor(f"{text}\n", lambda source: parse(source, file, lenient=True), is_json=is_json)
 
 
 def _text_of_file(changes: Changes, node: SketchNode, file: str) -> str | None:
@@ -207,7 +203,13 @@ def inline(changes: Changes, node: SketchNode) -> None:
     called = _opened_call(changes, node)
     names = called.names_in(("steps",))
     name, block = node.key, node.where[:-1]
-    _check_head(changes, called, node)
+    root, own = called.editor.now.root, changes.editor.now.root
+    # What stands there for its steps must stand here, too.
+    for entry in root if isinstance(root, Mapping) else ():
+        outer = at(own, entry.name)
+        is_same = outer is not None and plain(entry.value) == plain(outer)
+        if entry.name not in _HEAD and not (entry.name in _SHARED and is_same):
+            _refuse(changes, node.where, f"{node.file} has a {entry.name!r} of its own")
     called.respell(_inputs_given(changes, called, node))
     outputs_read = list(_outputs_read(changes, called, node))
     order = changes.editor.now.find((*node.where, "after"))
@@ -249,16 +251,6 @@ def _opened_call(changes: Changes, node: SketchNode) -> Changes:
     if not isinstance(called, type(changes)):
         changes.refuse_at(UNAVAILABLE, f"{file!r} is a file of another format", node.where)
     return called
-
-
-def _check_head(changes: Changes, called: Changes, node: SketchNode) -> None:
-    """Refuses a called file with fields for its steps that the calling file does not have."""
-    root, own = called.editor.now.root, changes.editor.now.root
-    for entry in root if isinstance(root, Mapping) else ():
-        outer = at(own, entry.name)
-        is_same = outer is not None and plain(entry.value) == plain(outer)
-        if entry.name not in _HEAD and not (entry.name in _SHARED and is_same):
-            _refuse(changes, node.where, f"{node.file} has a {entry.name!r} of its own")
 
 
 def _inputs_given(
