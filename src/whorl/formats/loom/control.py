@@ -5,6 +5,7 @@ Loops are `until`, `while` and `doUntil` by the seed's rules, and Azure's `Until
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,7 @@ from whorl.formats.loom import forms
 from whorl.formats.loom.action import EnclosingLoop, order_of
 from whorl.formats.loom.forms import SETTING, find, find_mapping, text_at
 from whorl.ir.walk import is_hidden, walk
+from whorl.language import MappingScope, evaluate_metered
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 AZURE_CONCURRENCY = 20
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
+_FUEL = 10_000
 # The facts that a loop gives to its actions, at its place.
 _FACTS: tuple[Fact, ...] = ("index", "latest", "number", "previous", "started_at")
 
@@ -261,18 +264,34 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
 
 
 def _warn_of_variables(action: Action, condition: Value) -> None:
-    """Warns of variables that no action of the loop sets."""
+    """Warns of variables that no action of the loop sets, and of those that end it at once."""
     sources = [scalar.text for scalar in forms.scalars_in(condition)]
     spelled = {name for text in sources for _, name in forms.names_read(text, "variables")}
     read = {name.lower() for name in spelled}
     is_fixed = not any(map(forms.READS_RESULTS.search, sources))
     if not read or not is_fixed or any(map(forms.is_of_a_loop, read)):
         return
+    listed = ", ".join(map(repr, sorted(spelled)))
     if not read & {name.lower() for name, _ in variables_in(action.setting("actions"))}:
-        message = f"no action of loop {action.name!r} changes "
-        message += ", ".join(map(repr, sorted(spelled)))
+        message = f"no action of loop {action.name!r} changes {listed}"
         advice = 'set it in the loop: {"type": "setVariable", "name": ..., "value": ...}'
         action.context.warn("W023", message, condition.span, label="never changes", help=advice)
+    elif action.type != "dountil" and _is_over_at_start(action, condition, spelled):
+        message = f"variable {listed} is null at the start, so loop {action.name!r} ends before "
+        message += "its first iteration"
+        advice = f"set it before the loop, or with `-i {min(spelled)}=VALUE`"
+        advice = "did you mean doUntil? Or " * (action.type == "until") + advice
+        action.context.warn("W023", message, condition.span, label="ends at once", help=advice)
+
+
+def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool:
+    """Returns whether a loop ends if the variables that only its own actions set are null."""
+    inside = Counter(name.lower() for name, _ in variables_in(action.setting("actions")))
+    if any(action.context.setters[name.lower()] != inside[name.lower()] for name in names):
+        return False
+    test = action.context.condition(condition, inverted=action.type == "while")
+    scope = MappingScope({"$variables": dict.fromkeys(names), "$loop": {}})
+    return evaluate_metered(test, scope, _FUEL)[0] is True
 
 
 _End = Literal["succeeded", "failed", "cancelled"]

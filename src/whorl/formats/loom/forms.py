@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -393,6 +394,8 @@ class LoomContext(ReadContext):
     # The variables as their declaration or first use spells them; the types of declared ones.
     variables: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
+    # How many actions declare or set each.
+    setters: Counter[str] = field(default_factory=Counter)
     # The first place of each name of an action.
     named: dict[str, Span] = field(default_factory=dict)
     # The names of what starts the workflow.

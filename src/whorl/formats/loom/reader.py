@@ -151,6 +151,7 @@ def _look_through(context: LoomContext, definition: Mapping) -> None:
             context.answering.append(name)
     # Variables are spelled as where they are declared, or else set.
     for name, variable_type in control.variables_in(find(definition, "actions")):
+        context.setters[name.lower()] += 1
         if variable_type is None:
             context.variables.setdefault(name.lower(), name)
         else:
