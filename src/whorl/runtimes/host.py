@@ -13,7 +13,7 @@ import traceback
 from collections import deque
 from contextlib import nullcontext
 from contextvars import ContextVar, copy_context
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import CodeChanged, LimitReached, RequestFailed, UsageError
@@ -126,6 +126,8 @@ class Host:
         self._wanted: set[str] = set()
         # What was requested, while the code may request it in another order.
         self._before: dict[str, dict[str, Any]] = {}
+        # What was requested before, and is requested again with an answer that is to come.
+        self._owed: list[dict[str, Any]] = []
         # The iterations, items and parts that have ended meanwhile.
         self._left_again: dict[str, Place] = {}
         self._ended: dict[str, dict[str, Any]] = {}
@@ -276,6 +278,7 @@ class Host:
         """Runs the code with the answers that have come, until it requests something."""
         while self._news and not self.requests:
             self._take(self._news.popleft())
+            self._leave_out_owed()
         is_idle = not (self._waits or self._news or self.requests)
         if is_idle and self._main is not None and not self._main.done():
             words = "the workflow waits for something that nothing in it can set"
@@ -320,6 +323,10 @@ class Host:
                 after |= {join(r["at"], r["name"]) for r in step.requests if "node" in r}
                 continue
             if not step.free:
+                if step.late:
+                    self._owed += [r for r in step.requests if "warn" not in r]
+                    step = replace(step, requests=[])
+                self._leave_out_owed()
                 _compare(step, self.requests)
             self.requests = []
         self._took, self._before = [], {}
@@ -328,12 +335,18 @@ class Host:
             coming = {given.address for given in log.left if given.number not in lost}
             gone = {given.address for given in _given(log) if given.number in lost}
             self._reconcile(before, coming, gone)
+            self._owed = [r for r in self._owed if join(r["at"], r.get("name", "")) in coming]
             for address in after.difference(self._wanted):
                 self._take_back(before[address])
         else:
             self.requests, self._lost = [], []
         self._news.extend(given for given in log.left if given.number not in lost)
         self._lost += [given.number for given in log.left if given.number in lost]
+
+    def _leave_out_owed(self) -> None:
+        for request in [r for r in self.requests if r in self._owed]:
+            self._owed.remove(request)
+            self.requests.remove(request)
 
     def close(self) -> None:
         """Leaves the code where it is; nothing that it does on its way out counts."""

@@ -46,13 +46,15 @@ class Step:
 
     The inputs of an `old` one may be others by now, since it comes from before a fork or a change
     of the code that a person accepted. One that is `free` need not be requested again, since the
-    code has begun again without some of its answers.
+    code has begun again without some of its answers. What a `late` one requested may come with a
+    later answer, since some of its own are no longer in the log.
     """
 
     took: list[Given]
     requests: list[dict[str, Any]]
     old: bool = False
     free: bool = False
+    late: bool = False
 
 
 @dataclass(slots=True)
@@ -118,4 +120,5 @@ def _given(answer: Any) -> Given:
 
 def _kept(entry: dict[str, Any]) -> Step:
     took = [_given(answer) for answer in entry["took"]]
-    return Step(took, entry["requests"], entry.get("old", False), entry.get("free", False))
+    marks = {name: entry.get(name, False) for name in ("old", "free", "late")}
+    return Step(took, entry["requests"], **marks)

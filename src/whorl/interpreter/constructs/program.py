@@ -114,16 +114,16 @@ class ProgramBehaviour(Behaviour):
         """Takes what the code has requested; it is carried out as the work of this event."""
         code, body = _code(machine), _facts(event)
         requests, taken = body["requests"], int(body["given"])
-        code["taken"] = taken
+        code["taken"], lost = taken, set(body.get("lost") or ())
+        code["answers"] = [each for each in code["answers"] if each["number"] not in lost]
         log = code.get("log")
         if log is not None:
-            lost, zone = set(body.get("lost") or ()), body.get("again")
+            zone = body.get("again")
             for entry in log if zone is not None else ():
                 if any(each["number"] >= zone for each in entry["took"]):
                     entry["free"] = True
                 entry["took"] = [each for each in entry["took"] if each["number"] not in lost]
             took = [each for each in code["answers"] if each["number"] <= taken]
-            took = [each for each in took if each["number"] not in lost]
             log.append({"took": took, "requests": requests, "free": zone is not None})
             if sum(len(entry["took"]) for entry in log) > LOG_MAX:
                 code["log"] = None
@@ -398,7 +398,11 @@ def _trim(machine: State, inside: str) -> None:
     if log is None:
         return
     for entry in log:
-        entry["took"] = [each for each in entry["took"] if not _is_inside(each, inside)]
+        took = [each for each in entry["took"] if not _is_inside(each, inside)]
+        if len(took) < len(entry["took"]):
+            # What the code requested when it had left the loop it now requests at the loop's end.
+            entry["late"] = True
+        entry["took"] = took
         entry["requests"] = [r for r in entry["requests"] if not r["at"].startswith(inside)]
     code["log"] = [entry for entry in log if entry["took"] or entry["requests"]]
 
