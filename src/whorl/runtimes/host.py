@@ -350,7 +350,7 @@ class Host:
 
     def close(self) -> None:
         """Leaves the code where it is; nothing that it does on its way out counts."""
-        self.is_active = False
+        self.is_active, self._restarts = False, -1
         self._waits.clear()
         for task in self.loop.tasks:
             if not task.done():
@@ -563,6 +563,12 @@ class Host:
                 if child is not None:
                     return child, None if end is None else end["status"]
         return None
+
+
+def refused(fault: UsageError, at: float) -> Event:
+    """Returns the event of code that cannot run: the run stays as it is, and says why."""
+    words: Json = {"code": fault.code, "message": str(fault)}
+    return Event("run.paused", "", at, {"by": "code", "warning": words})
 
 
 def _zone(log: Log, restart: list[int] | None) -> float:

@@ -65,15 +65,22 @@ class Log:
     left: list[Given] = field(default_factory=list)
 
 
+def kept_log(machine: Machine) -> Log | None:
+    """Returns the log that the state of a run keeps, or None if only the journal has it."""
+    code = machine.state["program"]
+    kept = code.get("log")
+    if kept is None:
+        return None
+    steps = [_kept(entry) for entry in kept]
+    return Log(steps, [_given(answer) for answer in code["answers"]])
+
+
 def reading(
     journal: Journal, run: RunId, machine: Machine, seals: Seals | None
 ) -> Generator[None, None, Log]:
     """Reads the log of a run, some entries at a time."""
-    code = machine.state["program"]
-    kept = code.get("log")
-    if kept is not None:
-        steps = [_kept(entry) for entry in kept]
-        return Log(steps, [_given(answer) for answer in code["answers"]])
+    if (kept := kept_log(machine)) is not None:
+        return kept
     log, values = Log(), dict[str, Any]()
     for count, entry in enumerate(journal.read(run, kinds=_KINDS), start=1):
         event = opened(entry.event, run, seals)
@@ -87,7 +94,7 @@ def reading(
                 step.old = True
         if count % _AT_ONCE == 0:
             yield
-    for answer in code["answers"]:
+    for answer in machine.state["program"]["answers"]:
         given = _given(answer)
         if given.source:
             given.body = {"status": "succeeded", "value": values.get(given.source)}

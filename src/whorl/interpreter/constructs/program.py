@@ -8,6 +8,7 @@ iteration, an item and a part of a program are blocks with a program of their ow
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -125,11 +126,16 @@ class ProgramBehaviour(Behaviour):
                 entry["took"] = [each for each in entry["took"] if each["number"] not in lost]
             took = [each for each in code["answers"] if each["number"] <= taken]
             log.append({"took": took, "requests": requests, "free": zone is not None})
-            if sum(len(entry["took"]) for entry in log) > LOG_MAX:
+            if most := machine.node(machine.frames[key]).log_max:
+                code["size"] = code.get("size", 0) + len(json.dumps(log[-1]))
+                if code["size"] > most:
+                    words = f"what the code has received and requested has over {most:,} characters"
+                    _end_too_long(machine, f"{words}, the most that its run keeps")
+            elif sum(len(entry["took"]) for entry in log) > LOG_MAX:
                 code["log"] = None
         code["answers"] = [each for each in code["answers"] if each["number"] > taken]
         code.pop("restart", None)
-        if requests:
+        if requests and key in machine.frames:
             frame = machine.program_frames[key]
             frame["queue"] = [*frame.get("queue", ()), *requests]
             machine.go_on_later(key)
@@ -201,10 +207,14 @@ def give(machine: State, address: str, body: Values, source: str = "") -> int:
             answer["body"] = {}
     code["answers"].append(answer)
     if number > ANSWERS_MAX and code.get("log") is None:
-        words = f"the code has received {ANSWERS_MAX:,} answers, the most that a run repeats; "
-        words += "declare the state of its loop: `whorl.loop(..., state=...)`"
-        run.end_now(machine, frames.failed(frames.error_at("", "R105", words)))
+        words = f"the code has received {ANSWERS_MAX:,} answers, the most that a run repeats"
+        _end_too_long(machine, words)
     return number
+
+
+def _end_too_long(machine: State, words: str) -> None:
+    words += "; declare the state of its loop: `whorl.loop(..., state=...)`"
+    run.end_now(machine, frames.failed(frames.error_at("", "R105", words)))
 
 
 def _facts(event: Event) -> dict[str, Any]:
@@ -404,7 +414,9 @@ def _trim(machine: State, inside: str) -> None:
             entry["late"] = True
         entry["took"] = took
         entry["requests"] = [r for r in entry["requests"] if not r["at"].startswith(inside)]
-    code["log"] = [entry for entry in log if entry["took"] or entry["requests"]]
+    code["log"] = log = [entry for entry in log if entry["took"] or entry["requests"]]
+    if "size" in code:
+        code["size"] = len(json.dumps(log))
 
 
 def _is_inside(answer: Any, inside: str) -> bool:
