@@ -17,6 +17,7 @@ from typing import Any
 from conformance.literate import load_cases, read_cases
 from journals.recorded import RECORDED_ONLY, Recorded, record
 from whorl.interfaces.python.loading import project_of
+from whorl.wings.cluster.messages import LOG_MAX, with_log
 
 JOURNALS = Path(__file__).parent.parent / "tests" / "journals"
 
@@ -141,7 +142,7 @@ CASES = {
     "call-unsubscribed": "loom/triggers: A run that is cancelled unsubscribes before it ends",
 }
 # Programs, by the names of their functions in tests/crash/test_programs.py.
-PROGRAMS = {"program": "parallel", "program-keeps": "state"}
+PROGRAMS = {"program": "parallel", "program-keeps": "state", "program-cluster": "left"}
 # And one of each other format, for what its expressions mean.
 DIALECTS = ("loom", "mcp-cli", "orka", "shodan", "studio")
 
@@ -170,20 +171,21 @@ def main() -> None:
     for name, function in PROGRAMS.items():
         file = folder / f"{name}.json"
         if given.again or not file.exists():
-            file.write_text(_program(function).text(), encoding="utf-8")
+            most = LOG_MAX if name == "program-cluster" else 0
+            file.write_text(_program(function, most).text(), encoding="utf-8")
     size = sum(file.stat().st_size for file in folder.iterdir())
     print(f"{len(wanted)} journals, {size // 1000} KB, in {folder}")
 
 
-def _program(name: str) -> Recorded:
-    """Records a run of a program."""
+def _program(name: str, log_max: int) -> Recorded:
+    """Records a run of a program, perhaps as a cluster keeps its log."""
     from crash import test_programs as programs
 
     blocks = {"input": {"topic": "t"}, "requests": [], "replies": programs.REPLIES}
     case: Any = SimpleNamespace(options={}, blocks=blocks | {"outcome": {"status": "succeeded"}})
     case.id, case.workflow, case.file = f"programs: {name}", "", "tests/crash/test_programs.py"
     built = programs.CASES[name].build(project_of(config={}))
-    return record(case, built.ir)
+    return record(case, with_log(built.ir, log_max) if log_max else built.ir)
 
 
 def _richness(case: object) -> tuple[bool, int]:

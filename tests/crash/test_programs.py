@@ -96,6 +96,19 @@ async def state(topic: str) -> dict[str, object]:
 
 
 @whorl.workflow
+async def left(topic: str) -> str:
+    """Loops with a state that a `break` leaves, as the last thing in an iteration, too."""
+    outer = whorl.loop(str, "outer", at_most=2)
+    async for turn in outer:
+        async for part in whorl.loop(int, "inner", at_most=3, state=Sum()):
+            part.value = len(await whorl.ask(f"word {part.number}", name="word"))
+            if part.number == 2:
+                break
+        turn.value = "left"
+    return await whorl.ask(f"last {outer.result}", name="last")
+
+
+@whorl.workflow
 async def limits(topic: str) -> list[object]:
     """A loop that its time ends, one that a stop ends, and an exception that is caught."""
     found: list[object] = []
@@ -195,13 +208,14 @@ REPLIES: dict[str, Any] = {
     "final": {"json": "word"},
     "title": {"json": "word"},
     "*/word": {"json": "word"},
+    "*/*/word": {"json": "word"},
     "*/write": {"json": "word"},
     "*/first": {"json": "word"},
     "*/item": {"json": "word"},
     "*/*/try": {"json": "word", "delay": "1s"},
     **{"*/" * depth + name + "*": reply for depth in range(8) for name, reply in ANY.items()},
 }
-CASES = {"parallel": parallel, "items": items, "state": state, "limits": limits}
+CASES = {"parallel": parallel, "items": items, "state": state, "left": left, "limits": limits}
 
 
 def _crashing(

@@ -88,6 +88,31 @@ async def keeping(topic: str) -> str:
     return polish.result
 
 
+@whorl.workflow
+async def mixed(topic: str) -> list[str]:
+    """A loop that does not declare its state, in a program that keeps its log."""
+    async for first in whorl.loop(str, "first", at_most=2, state=0):
+        first.value = await say(f"first {first.number}")
+    turns = whorl.loop(str, "turns", at_most=3)
+    async for turn in turns:
+        turn.value = "".join(await asyncio.gather(say(f"a {turn.number}"), say(f"b {turn.number}")))
+    return [turns.result, await say("last")]
+
+
+async def test_what_a_resumed_run_forgot_stays_forgotten() -> None:
+    NOW["fails"] = "b 2"
+    async with whorl.Session() as session:
+        run = await _started(session, mixed, "failed")
+        NOW.clear()
+        await run.resume()
+        assert (await run.result()).value == ["A 3B 3", "LAST"]
+        await run.continue_(1, at="turns")
+        result = await run.result()
+
+    assert (result.error, result.value) == (None, ["A 4B 4", "LAST"])
+    assert {text for text, times in CALLS.items() if times > 1} <= {"a 2", "b 2", "last"}
+
+
 async def test_a_loop_with_a_state_is_resumed_inside_of_an_iteration() -> None:
     NOW["fails"] = "second 2 of 12"
     async with whorl.Session() as session:

@@ -337,7 +337,7 @@ class ProgramState(TypedDict):
     """Code: the numbers of the last answer and of the last one taken, answers, requested nodes.
 
     `restart` says that the code begins again, without the answers in it. A `log` has the answers
-    and requests of a program that keeps them.
+    and requests of a program that keeps them, and so many characters as `size` says.
     """
 
     given: int
@@ -346,6 +346,7 @@ class ProgramState(TypedDict):
     grown: dict[str, dict[str, list[Json]]]
     restart: NotRequired[list[int]]
     log: NotRequired[list[dict[str, Any]] | None]
+    size: NotRequired[int]
 
 
 Frame: TypeAlias = PlainFrame | ProgramFrame | BlockFrame | ForEachFrame | LoopFrame | TaskFrame

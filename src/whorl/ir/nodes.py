@@ -353,13 +353,15 @@ class Program(NodeFields):
 
     `function` is its place, as `module:name`, and `code` a hash of it. If it `keeps` its log, the
     state of the run holds what the code was given and has requested, so that a run whose loops
-    declare their state resumes in constant time. Programs without a function are the iterations,
+    declare their state resumes in constant time. If there is no journal beside it, the run ends
+    when its log has more than `log_max` characters. Programs without a function are the iterations,
     items and parts of one that has.
     """
 
     function: str = ""
     code: str = ""
     keeps: bool = False
+    log_max: int = 0
 
 
 _Holder: TypeAlias = Loop | ForEach | Branch | Group | Call

@@ -156,6 +156,10 @@ class Tasks:
     def program(self, place: str) -> Function | None:
         return self._programs.get(place)
 
+    def programs(self) -> tuple[str, ...]:
+        """Returns the places of all workflows whose code is here."""
+        return tuple(self._programs)
+
     def include_programs(self, others: Tasks | None) -> None:
         """Adds the code of workflows alone."""
         self._programs |= others._programs if others is not None else {}
@@ -209,6 +213,12 @@ class ProgramTasks(Tasks):
     def program(self, place: str) -> Function | None:
         self._load()
         return super().program(place)
+
+    def programs(self) -> tuple[str, ...]:
+        self._load()
+        if self._fault is not None:
+            raise self._fault
+        return super().programs()
 
     def names(self) -> tuple[str, ...]:
         self._load()

@@ -23,7 +23,7 @@ from whorl.language.chunked_json import is_large
 from whorl.lazily import dataclass
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
-from whorl.runtimes.host import Host
+from whorl.runtimes.host import Host, refused
 from whorl.runtimes.journal.journal import Entry, entries_between
 from whorl.runtimes.journal.sealed_secrets import RunSealing, failed_body, finished_body
 from whorl.runtimes.program_log import reading
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from whorl.providers.redaction import Redaction
     from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.journal import Journal, RunId
-    from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.time_slices import CpuScheduler
 
@@ -455,21 +454,15 @@ class Driver:
             # The log of the code is read from the journal.
             await self._write()
         try:
-            log = await self._in_turns(reading(*self._recorded()))
+            seals = self.journal.seals if self._is_open else None
+            log = await self._in_turns(reading(self.journal, self.run, machine, seals))
             await self._in_turns(host.begin_again(log))
         except UsageError as fault:
-            # The run stays as it is, and says why.
             self._refusal, self._host = fault, None
             host.close()
-            words: dict[str, Json] = {"code": fault.code, "message": str(fault)}
-            by: dict[str, Json] = {"by": "code", "warning": words}
-            self.deliver(Event("run.paused", "", self.clock(), by))
+            self.deliver(refused(fault, self.clock()))
             return None
         return host.step()
-
-    def _recorded(self) -> tuple[Journal, RunId, Machine, Seals | None]:
-        seals = self.journal.seals if self._is_open else None
-        return self.journal, self.run, self.machine, seals
 
     async def _in_turns(self, steps: Generator[None, None, Made]) -> Made:
         """Does work of many steps in the event loop, between those of other runs."""

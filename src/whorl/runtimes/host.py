@@ -13,7 +13,7 @@ import traceback
 from collections import deque
 from contextlib import nullcontext
 from contextvars import ContextVar, copy_context
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import CodeChanged, LimitReached, RequestFailed, UsageError
@@ -126,6 +126,8 @@ class Host:
         self._wanted: set[str] = set()
         # What was requested, while the code may request it in another order.
         self._before: dict[str, dict[str, Any]] = {}
+        # What was requested before, and is requested again with an answer that is to come.
+        self._owed: list[dict[str, Any]] = []
         # The iterations, items and parts that have ended meanwhile.
         self._left_again: dict[str, Place] = {}
         self._ended: dict[str, dict[str, Any]] = {}
@@ -276,6 +278,7 @@ class Host:
         """Runs the code with the answers that have come, until it requests something."""
         while self._news and not self.requests:
             self._take(self._news.popleft())
+            self._leave_out_owed()
         is_idle = not (self._waits or self._news or self.requests)
         if is_idle and self._main is not None and not self._main.done():
             words = "the workflow waits for something that nothing in it can set"
@@ -320,6 +323,10 @@ class Host:
                 after |= {join(r["at"], r["name"]) for r in step.requests if "node" in r}
                 continue
             if not step.free:
+                if step.late:
+                    self._owed += [r for r in step.requests if "warn" not in r]
+                    step = replace(step, requests=[])
+                self._leave_out_owed()
                 _compare(step, self.requests)
             self.requests = []
         self._took, self._before = [], {}
@@ -328,6 +335,7 @@ class Host:
             coming = {given.address for given in log.left if given.number not in lost}
             gone = {given.address for given in _given(log) if given.number in lost}
             self._reconcile(before, coming, gone)
+            self._owed = [r for r in self._owed if join(r["at"], r.get("name", "")) in coming]
             for address in after.difference(self._wanted):
                 self._take_back(before[address])
         else:
@@ -335,9 +343,14 @@ class Host:
         self._news.extend(given for given in log.left if given.number not in lost)
         self._lost += [given.number for given in log.left if given.number in lost]
 
+    def _leave_out_owed(self) -> None:
+        for request in [r for r in self.requests if r in self._owed]:
+            self._owed.remove(request)
+            self.requests.remove(request)
+
     def close(self) -> None:
         """Leaves the code where it is; nothing that it does on its way out counts."""
-        self.is_active = False
+        self.is_active, self._restarts = False, -1
         self._waits.clear()
         for task in self.loop.tasks:
             if not task.done():
@@ -550,6 +563,12 @@ class Host:
                 if child is not None:
                     return child, None if end is None else end["status"]
         return None
+
+
+def refused(fault: UsageError, at: float) -> Event:
+    """Returns the event of code that cannot run: the run stays as it is, and says why."""
+    words: Json = {"code": fault.code, "message": str(fault)}
+    return Event("run.paused", "", at, {"by": "code", "warning": words})
 
 
 def _zone(log: Log, restart: list[int] | None) -> float:

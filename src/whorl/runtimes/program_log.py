@@ -46,13 +46,15 @@ class Step:
 
     The inputs of an `old` one may be others by now, since it comes from before a fork or a change
     of the code that a person accepted. One that is `free` need not be requested again, since the
-    code has begun again without some of its answers.
+    code has begun again without some of its answers. What a `late` one requested may come with a
+    later answer, since some of its own are no longer in the log.
     """
 
     took: list[Given]
     requests: list[dict[str, Any]]
     old: bool = False
     free: bool = False
+    late: bool = False
 
 
 @dataclass(slots=True)
@@ -63,15 +65,22 @@ class Log:
     left: list[Given] = field(default_factory=list)
 
 
+def kept_log(machine: Machine) -> Log | None:
+    """Returns the log that the state of a run keeps, or None if only the journal has it."""
+    code = machine.state["program"]
+    kept = code.get("log")
+    if kept is None:
+        return None
+    steps = [_kept(entry) for entry in kept]
+    return Log(steps, [_given(answer) for answer in code["answers"]])
+
+
 def reading(
     journal: Journal, run: RunId, machine: Machine, seals: Seals | None
 ) -> Generator[None, None, Log]:
     """Reads the log of a run, some entries at a time."""
-    code = machine.state["program"]
-    kept = code.get("log")
-    if kept is not None:
-        steps = [_kept(entry) for entry in kept]
-        return Log(steps, [_given(answer) for answer in code["answers"]])
+    if (kept := kept_log(machine)) is not None:
+        return kept
     log, values = Log(), dict[str, Any]()
     for count, entry in enumerate(journal.read(run, kinds=_KINDS), start=1):
         event = opened(entry.event, run, seals)
@@ -85,7 +94,7 @@ def reading(
                 step.old = True
         if count % _AT_ONCE == 0:
             yield
-    for answer in code["answers"]:
+    for answer in machine.state["program"]["answers"]:
         given = _given(answer)
         if given.source:
             given.body = {"status": "succeeded", "value": values.get(given.source)}
@@ -118,4 +127,5 @@ def _given(answer: Any) -> Given:
 
 def _kept(entry: dict[str, Any]) -> Step:
     took = [_given(answer) for answer in entry["took"]]
-    return Step(took, entry["requests"], entry.get("old", False), entry.get("free", False))
+    marks = {name: entry.get(name, False) for name in ("old", "free", "late")}
+    return Step(took, entry["requests"], **marks)

@@ -11,7 +11,7 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.interpreter.budget import is_limited
-from whorl.interpreter.events import Cancel, Event, Perform, Send, SetTimer
+from whorl.interpreter.events import Cancel, Event, Give, Perform, Send, SetTimer
 from whorl.interpreter.machine import Machine
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import pins_in
@@ -97,14 +97,14 @@ class PureDriver:
 
     def commands(
         self, at: float, *, is_full: bool = False
-    ) -> tuple[list[Perform], list[ReadyCall | SetTimer | Cancel]]:
+    ) -> tuple[list[Perform], list[ReadyCall | SetTimer | Give | Cancel]]:
         """Returns the tasks that need intents, and all other commands, in order.
 
         Intents that are made here have the time `at`. If it `is_full`, another execution continues
         soon; new tasks are left to it, since its restored machine asks for them again.
         """
         wanted: dict[str, Perform] = {}
-        others: list[ReadyCall | SetTimer | Cancel] = []
+        others: list[ReadyCall | SetTimer | Give | Cancel] = []
         while polled := self.machine.poll():
             sure: dict[str, Perform] = {}
             for command in polled:
@@ -126,7 +126,7 @@ class PureDriver:
                         for intents in (sure, wanted, self._asked):
                             intents.pop(address, None)
                         others.append(command)
-                    case SetTimer():
+                    case SetTimer() | Give():
                         others.append(command)
             for perform in sure.values():
                 self.arrive(self._intent(perform, at))

@@ -1,7 +1,7 @@
 """While the code of a program runs, the clock and the dice of Python give the run's own values.
 
 The code runs again when its run is resumed, and must request the same. What it may read instead is
-named in a warning. Other threads are not concerned.
+named in a warning. Other threads are not concerned, and run no code meanwhile.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.host import Host
 
 _DATETIME = datetime.datetime
+_LOCK = threading.RLock()
 _DICE = ("random", "randint", "choice", "uniform")
 
 
@@ -27,9 +28,17 @@ class RunValues:
     """Replaces functions in modules and in the module of a program, and puts them back."""
 
     def __init__(self, host: Host, namespace: dict[str, Any]) -> None:
-        self._host, self._thread = host, threading.get_ident()
-        made: dict[int, Any] = {id(time.time): self._made(time.time, "now", self._seconds)}
-        made[id(uuid.uuid4)] = self._made(uuid.uuid4, "uuid", self._uuid)
+        self._host, self._thread = host, 0
+        with _LOCK:
+            self._swaps = self._swapped(host, namespace)
+
+    def _swapped(
+        self, host: Host, namespace: dict[str, Any]
+    ) -> list[tuple[dict[str, Any], str, Any, Any]]:
+        made: dict[int, Any] = {id(time.time): self._made(time.time, "now", lambda: host.loop.now)}
+        made[id(uuid.uuid4)] = self._made(
+            uuid.uuid4, "uuid", lambda: uuid.UUID(int=host.dice.getrandbits(128), version=4)
+        )
         places: list[tuple[dict[str, Any], str]] = [(vars(time), "time"), (vars(uuid), "uuid4")]
         for name in _DICE:
             function = getattr(random, name)
@@ -40,9 +49,11 @@ class RunValues:
         if any(value is datetime for value in namespace.values()):
             places.append((vars(datetime), "datetime"))
         places += [(namespace, name) for name, value in namespace.items() if id(value) in made]
-        self._swaps = [(where, name, where[name], made[id(where[name])]) for where, name in places]
+        return [(where, name, where[name], made[id(where[name])]) for where, name in places]
 
     def __enter__(self) -> None:
+        _LOCK.acquire()
+        self._thread = threading.get_ident()
         for where, name, _, value in self._swaps:
             where[name] = value
 
@@ -51,6 +62,7 @@ class RunValues:
     ) -> None:
         for where, name, value, _ in self._swaps:
             where[name] = value
+        _LOCK.release()
 
     def _made(
         self, real: Callable[..., Any], instead: str, own: Callable[..., Any]
@@ -62,12 +74,6 @@ class RunValues:
             return own(*args, **named)
 
         return value
-
-    def _seconds(self) -> float:
-        return self._host.loop.now
-
-    def _uuid(self) -> uuid.UUID:
-        return uuid.UUID(int=self._host.dice.getrandbits(128), version=4)
 
     def _thrown(self, name: str) -> Callable[..., Any]:
         def thrown(*args: Any, **named: Any) -> Any:

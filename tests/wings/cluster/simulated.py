@@ -1,7 +1,8 @@
 """A server in memory: it hands activations of random sizes to the real workflow class.
 
 It writes the history that a server would write, event by event, and gives it to a decoder at the
-same time. What happens next follows from a seed.
+same time. What happens next follows from a seed. Now and then another worker continues the run:
+it is given all activations again.
 """
 
 from __future__ import annotations
@@ -51,9 +52,17 @@ class Simulated:
     _task: int = 0
     _calls: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     _timers: dict[int, tuple[int, float]] = field(default_factory=dict)
-    _waiting: list[Any] = field(default_factory=list)
+    _past: list[tuple[WorkflowActivation, list[Any]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._instance = self._made()
+        start = self._event("WORKFLOW_EXECUTION_STARTED")
+        attributes = start.workflow_execution_started_event_attributes
+        self._fill(attributes.input, self.beginning.to_json())
+        self._decode(start)
+        self._first = True
+
+    def _made(self) -> Any:
         moment = datetime.fromtimestamp(self.now, UTC)
         nothing: dict[str, Any] = {}
         info = workflow.Info(
@@ -99,12 +108,22 @@ class Simulated:
         async def made() -> Any:
             return UnsandboxedWorkflowRunner().create_instance(details)
 
-        self._instance = asyncio.run(made())
-        start = self._event("WORKFLOW_EXECUTION_STARTED")
-        attributes = start.workflow_execution_started_event_attributes
-        self._fill(attributes.input, self.beginning.to_json())
-        self._decode(start)
-        self._first = True
+        return asyncio.run(made())
+
+    def move(self) -> None:
+        """Gives all that has happened to another worker, which wants the same."""
+        self._instance = self._made()
+        for activation, commands in self._past:
+            activation.is_replaying = True
+            completion = self._instance.activate(activation)
+            assert completion.HasField("successful"), completion.failed
+            wanted = [(c.WhichOneof("variant"), self._named(c)) for c in commands]
+            again = completion.successful.commands
+            assert [(c.WhichOneof("variant"), self._named(c)) for c in again] == wanted
+
+    def _named(self, command: Any) -> Any:
+        given = getattr(command, command.WhichOneof("variant"))
+        return getattr(given, "activity_id", ""), getattr(given, "activity_type", "")
 
     @property
     def pilot(self) -> Any:
@@ -153,6 +172,7 @@ class Simulated:
             attributes = signal.workflow_execution_signaled_event_attributes
             job = activation.jobs.add().signal_workflow
             attributes.signal_name = job.signal_name = messages.ASK
+            job.originating_event_id = signal.event_id
             self._fill(attributes.input, given)
             self._fill(job, given, "input")
             self._decode(signal)
@@ -206,8 +226,9 @@ class Simulated:
         kind = command.WhichOneof("variant")
         given = getattr(command, kind)
         if kind == "schedule_local_activity":
-            _, performs, *_ = self._values(given.arguments)
+            _, performs, _, _, *code = self._values(given.arguments)
             told = [messages.event_to_json(self._intent(Perform(**each))) for each in performs]
+            told += [each | {"at": self.now} for requested in code for each in requested]
             marker = self._event("MARKER_RECORDED")
             attributes = marker.marker_recorded_event_attributes
             attributes.marker_name = "core_local_activity"
@@ -282,7 +303,9 @@ class Simulated:
     def _activate(self, activation: Any) -> list[Any]:
         completion = self._instance.activate(activation)
         assert completion.HasField("successful"), completion.failed
-        return list(completion.successful.commands)
+        commands = list(completion.successful.commands)
+        self._past.append((activation, commands))
+        return commands
 
     def _event(self, name: str) -> Any:
         self._count += 1

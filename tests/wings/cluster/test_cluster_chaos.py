@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
+    from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.wings.cluster.runtime import TemporalRuntime
 
@@ -38,7 +40,34 @@ WORKERS = 3
 HEARTBEAT_S = 3.0
 # So many calls are made before each strike, at least.
 CALLS = 2
-NAMES = list(WORKFLOWS)
+# A workflow function that does the same kinds of things, and what it gives.
+CODE = """
+import asyncio
+
+import whorl
+
+
+async def call(port, name, n):
+    url = f"http://127.0.0.1:{port}/{name}"
+    return (await whorl.http(url, method="POST", body={"n": n}, name=name)).body["n"]
+
+
+@whorl.workflow
+async def coded(id: str, port: int) -> dict[str, int]:
+    outer = whorl.loop(int, at_most=3)
+    async for turn in outer:
+        inner = whorl.loop(int, "inner", at_most=5, state=0)
+        async for part in inner:
+            part.state = part.value = await call(port, "inner", part.state)
+            if part.number == 2:
+                break
+        await asyncio.sleep(0.5)
+        a, b = await asyncio.gather(call(port, "a", inner.result), call(port, "b", turn.number))
+        turn.value = a + b
+    return {"last": await call(port, "last", outer.result), "n": outer.iterations}
+"""
+CODED = {"result": {"last": 8, "n": 3}}
+NAMES = ["coded", *WORKFLOWS]
 ENDED = ("succeeded", "failed", "cancelled")
 
 
@@ -55,7 +84,9 @@ class Chaos:
 
     def begin(self) -> None:
         config = PROJECT.format(address=self.server.address, queue="chaos") + CONFIG
+        config += '[workflows]\npython = ["chaos_flow:coded"]\n'
         (self.folder / "whorl.toml").write_text(config)
+        (self.folder / "chaos_flow.py").write_text(CODE)
         self.workers = [worker_in(self.folder) for _ in range(WORKERS)]
 
     def end(self) -> None:
@@ -114,20 +145,28 @@ async def _survive(chaos: Chaos, mirror: Path) -> dict[str, int]:
 
         for run, name in runs.items():
             assert runtime.store.run(run).status == "succeeded"
-            assert full_result(runtime.store, run)["outputs"] == WORKFLOWS[name][1]
+            wanted = CODED if name == "coded" else WORKFLOWS[name][1]
+            assert full_result(runtime.store, run)["outputs"] == wanted
         again, unasked = repeated(runtime.store, chaos.witness.calls)
         assert unasked == []
         return {"runs": len(runs), "calls": len(chaos.witness.calls), "again": again}
 
 
 async def _started(runtime: TemporalRuntime, name: str, port: int, number: int) -> RunId:
-    workflow = read_workflow(text_of(name, port), f"{name}.yaml").workflow
-    run, _ = await runtime.start(workflow, Start(input={"id": str(number)}, key=str(number)))
+    given: dict[str, Json] = {"id": str(number)}
+    if name == "coded":
+        workflow, given["port"] = import_module("chaos_flow").coded.workflow.ir, port
+    else:
+        workflow = read_workflow(text_of(name, port), f"{name}.yaml").workflow
+    run, _ = await runtime.start(workflow, Start(input=given, key=str(number)))
     return run
 
 
 @pytest.mark.parametrize("seed", seeds(1, 1))
-def test_all_runs_end_right(tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_runs_end_right(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
     if program() is None:
         pytest.skip("the server of Temporal is not installed")
     witness, server = Witness(), Server(tmp_path)

@@ -27,6 +27,8 @@ replies = [
   {match = "Rate: a", replies = ["5"]},
   {match = "Rate", replies = ["9"]},
 ]
+[workflows]
+python = ["commanded_flow:essay"]
 """
 CLUSTER = """
 [runtime]
@@ -54,6 +56,19 @@ steps:
   all: {each: [1, 2, 3], steps: {say: {ask: "Write about {{ item }}"}}}
 outputs: {text: "{{ polish.both.write }}", said: "{{ all }}"}
 """
+CODE = """
+import whorl
+
+
+@whorl.workflow
+async def essay(topic: str) -> str:
+    polish = whorl.loop(str, at_most=3, keep="best")
+    async for turn in polish:
+        write = await whorl.ask(f"Write about {topic}, version {turn.number}", name="write")
+        turn.value = write
+        turn.score(len(write) / 100, at_least=0.9)
+    return polish.result
+"""
 COMMANDS = [
     # A run with a key has an id that sorts behind all others on a cluster; `last` is the next one.
     ["run", "polish.yaml", "topic=ants", "--key", "order-1", "--json"],
@@ -72,6 +87,13 @@ COMMANDS = [
     ["fork", "last", "--at", "polish[2]", "--set", "topic=wasps", "--json"],
     ["show", "last/polish[2]/both/write"],
     ["ls", "--workflow", "commanded", "--json"],
+    ["run", "commanded_flow:essay", "topic=ants", "--json"],
+    ["show", "last"],
+    ["show", "last/polish[2]/write"],
+    ["why", "last"],
+    ["diff", "last", "1", "2"],
+    ["continue", "last", "--iterations", "1", "--json"],
+    ["fork", "last", "--at", "polish[2]", "--json"],
 ]
 # What is different each time: ids, and what the clock tells.
 _VARIES = [
@@ -99,6 +121,7 @@ def test_commands_print_the_same_as_of_local_runs(
         folder.mkdir()
         (folder / "whorl.toml").write_text(PROJECT + more)
         (folder / "polish.yaml").write_text(WORKFLOW)
+        (folder / "commanded_flow.py").write_text(CODE)
         with ExitStack() as stack:
             for _ in range(2 if more else 0):
                 stack.enter_context(worker(folder))

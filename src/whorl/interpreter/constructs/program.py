@@ -8,6 +8,7 @@ iteration, an item and a part of a program are blocks with a program of their ow
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,22 +115,27 @@ class ProgramBehaviour(Behaviour):
         """Takes what the code has requested; it is carried out as the work of this event."""
         code, body = _code(machine), _facts(event)
         requests, taken = body["requests"], int(body["given"])
-        code["taken"] = taken
+        code["taken"], lost = taken, set(body.get("lost") or ())
+        code["answers"] = [each for each in code["answers"] if each["number"] not in lost]
         log = code.get("log")
         if log is not None:
-            lost, zone = set(body.get("lost") or ()), body.get("again")
+            zone = body.get("again")
             for entry in log if zone is not None else ():
                 if any(each["number"] >= zone for each in entry["took"]):
                     entry["free"] = True
                 entry["took"] = [each for each in entry["took"] if each["number"] not in lost]
             took = [each for each in code["answers"] if each["number"] <= taken]
-            took = [each for each in took if each["number"] not in lost]
             log.append({"took": took, "requests": requests, "free": zone is not None})
-            if sum(len(entry["took"]) for entry in log) > LOG_MAX:
+            if most := machine.node(machine.frames[key]).log_max:
+                code["size"] = code.get("size", 0) + len(json.dumps(log[-1]))
+                if code["size"] > most:
+                    words = f"what the code has received and requested has over {most:,} characters"
+                    _end_too_long(machine, f"{words}, the most that its run keeps")
+            elif sum(len(entry["took"]) for entry in log) > LOG_MAX:
                 code["log"] = None
         code["answers"] = [each for each in code["answers"] if each["number"] > taken]
         code.pop("restart", None)
-        if requests:
+        if requests and key in machine.frames:
             frame = machine.program_frames[key]
             frame["queue"] = [*frame.get("queue", ()), *requests]
             machine.go_on_later(key)
@@ -201,10 +207,14 @@ def give(machine: State, address: str, body: Values, source: str = "") -> int:
             answer["body"] = {}
     code["answers"].append(answer)
     if number > ANSWERS_MAX and code.get("log") is None:
-        words = f"the code has received {ANSWERS_MAX:,} answers, the most that a run repeats; "
-        words += "declare the state of its loop: `whorl.loop(..., state=...)`"
-        run.end_now(machine, frames.failed(frames.error_at("", "R105", words)))
+        words = f"the code has received {ANSWERS_MAX:,} answers, the most that a run repeats"
+        _end_too_long(machine, words)
     return number
+
+
+def _end_too_long(machine: State, words: str) -> None:
+    words += "; declare the state of its loop: `whorl.loop(..., state=...)`"
+    run.end_now(machine, frames.failed(frames.error_at("", "R105", words)))
 
 
 def _facts(event: Event) -> dict[str, Any]:
@@ -398,9 +408,15 @@ def _trim(machine: State, inside: str) -> None:
     if log is None:
         return
     for entry in log:
-        entry["took"] = [each for each in entry["took"] if not _is_inside(each, inside)]
+        took = [each for each in entry["took"] if not _is_inside(each, inside)]
+        if len(took) < len(entry["took"]):
+            # What the code requested when it had left the loop it now requests at the loop's end.
+            entry["late"] = True
+        entry["took"] = took
         entry["requests"] = [r for r in entry["requests"] if not r["at"].startswith(inside)]
-    code["log"] = [entry for entry in log if entry["took"] or entry["requests"]]
+    code["log"] = log = [entry for entry in log if entry["took"] or entry["requests"]]
+    if "size" in code:
+        code["size"] = len(json.dumps(log))
 
 
 def _is_inside(answer: Any, inside: str) -> bool:

@@ -85,9 +85,9 @@ class Decoder:
                 self._timers.pop(about.timer_id, None)
             case "MARKER_RECORDED" if about.marker_name == _LOCAL and "result" in about.details:
                 intents = await self._value(about.details["result"])
-                for intent in intents:
-                    self.pilot.arrive(messages.event_from_json(intent, self._now))
-                self._carry_out(intents[-1]["at"])
+                messages.take_prepared(self.pilot, intents, self._now)
+                if intents:
+                    self._carry_out(intents[-1]["at"])
             case "WORKFLOW_EXECUTION_COMPLETED":
                 result = await self._value(about.result)
                 self._end(result["seq"], result["hash"])

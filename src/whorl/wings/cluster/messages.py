@@ -10,7 +10,7 @@ from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
-from whorl.ir import content_hash, from_json, to_json
+from whorl.ir import Program, content_hash, from_json, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal import sealed_secrets
 from whorl.runtimes.journal.journal import KEEPING, RunId
@@ -18,7 +18,7 @@ from whorl.runtimes.replay_core import PureDriver
 from whorl.runtimes.start_options import started, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -37,11 +37,16 @@ ADD = "add"
 AMEND = "amend"
 ALL = "all"
 ABOUT = "about"
+# What a worker gives runs: what runs their code.
+CODE = "whorl_code"
 # Between two executions the state is handed on; Temporal's own limit is 51,200 events.
 EVENTS_MAX = 8_000
 # Intents are made within the task of a worker, which knows no events of it before its end: it ends
 # after so many of them, so that none takes long, is lost as a whole, or makes a history too long.
 INTENTS_MAX = 150
+# How many characters the log of a program may have: Temporal takes states of 2 MB, unless large
+# values are stored elsewhere.
+LOG_MAX, LOGS_MAX = 1_200_000, 30_000_000
 HEARTBEAT_S = 10.0
 # The kinds of tasks that have effects for all inputs, and the calls that each counts as.
 EFFECTS = {"ask": 1, "judge": 1, "agent": 1, "tool": 1}
@@ -134,16 +139,26 @@ class Beginning:
 
     @property
     def run_queue(self) -> str:
-        """The queue of the run: its workers know the version that the run began with."""
-        return run_queue(self.queue, self.behaviour)
+        """The queue of the run: its workers know the version that it began with, and its code."""
+        return run_queue(self.queue, self.behaviour, self.program)
+
+    @property
+    def program(self) -> str:
+        return program_of(plan_of(self.digest, self.workflow))
 
     def time(self, now: float) -> float:
         """Returns the time of the run."""
         return now if self.rate == 1.0 else self.epoch + (now - self.epoch) * self.rate
 
 
-def run_queue(queue: str, behaviour: int = BEHAVIOUR) -> str:
-    return f"{queue}-{behaviour}"
+def run_queue(queue: str, behaviour: int = BEHAVIOUR, program: str = "") -> str:
+    return f"{queue}-{behaviour}" + (f"-{program}" if program else "")
+
+
+def program_of(plan: Plan) -> str:
+    """Returns the place of the code of a workflow function, or "" for any other workflow."""
+    nodes = plan.workflow.body.nodes
+    return next((node.function for node in nodes if isinstance(node, Program)), "")
 
 
 def memory_id(queue: str, key: str) -> str:
@@ -182,7 +197,9 @@ def new_beginning(
     origin: str,
 ) -> Beginning:
     """Builds the input of a run's first execution. Raises UsageError W920."""
-    workflow, given = sealed_secrets.without_defaults(workflow, start.input)
+    workflow, given = sealed_secrets.without_defaults(
+        with_log(workflow, LOGS_MAX if settings.values else LOG_MAX), start.input
+    )
     encoded = to_json(workflow)
     digest = content_hash(encoded)
     plan = plan_of(digest, encoded)
@@ -209,6 +226,24 @@ def new_beginning(
         first=[event_to_json(Event("run.started", "", 0.0, body))],
         **ways(settings),
     )
+
+
+def with_log(workflow: Workflow, most: int) -> Workflow:
+    """Has the state of a program keep its log: workers have no journal to read it from."""
+    nodes = (
+        replace(node, keeps=True, log_max=most) if isinstance(node, Program) else node
+        for node in workflow.body.nodes
+    )
+    return replace(workflow, body=replace(workflow.body, nodes=tuple(nodes)))
+
+
+def take_prepared(pilot: PureDriver, prepared: list[Any], now: float) -> None:
+    """Feeds what a worker has prepared, but for a step of code that must begin again since."""
+    machine = pilot.machine
+    for each in prepared:
+        restarts = each.get("restarts")
+        if restarts is None or (restarts == machine.restarts and not machine.done):
+            pilot.arrive(event_from_json(each, now))
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -257,22 +292,27 @@ OF_FOLDERS = frozenset({"run", "agent", "file_glob", "file_read", "file_write"})
 
 def check_runnable(plan: Plan, settings: TemporalSettings) -> None:
     """Checks that the cluster can run a workflow. Raises UsageError W920 with the missing line."""
-    if plan.has_program:
-        raise _refused("workers run no code of a workflow function", "write it as a file")
     for key, task in plan.tasks.items():
         place = key.partition(":")[2] or key
-        has_files = any(name in ("images", "files") for name, _ in task.inputs.entries)
-        is_local = task.kind in OF_FOLDERS or (task.kind == "ask" and has_files)
+        is_local = works_in_folder(task.kind, (name for name, _ in task.inputs.entries))
         if is_local and task.kind not in settings.queues:
-            raise _refused(
-                f"step {place!r} works in a folder ({task.kind}), which workers do not share",
-                f'name a queue for it: [runtime.temporal.queues] {task.kind} = "NAME"',
-            )
+            raise needs_queue(place, task.kind)
     if plan.is_confidential and not settings.encrypt_with:
         raise _refused(
             "the workflow has secret inputs or outputs, which Temporal would keep readable",
             'set [runtime.temporal] encrypt_with = "env:WHORL_KEY"',
         )
+
+
+def works_in_folder(kind: str, names: Iterable[object]) -> bool:
+    return kind in OF_FOLDERS or (kind == "ask" and not {"images", "files"}.isdisjoint(names))
+
+
+def needs_queue(place: str, kind: str) -> UsageError:
+    return _refused(
+        f"step {place!r} works in a folder ({kind}), which workers do not share",
+        f'name a queue for it: [runtime.temporal.queues] {kind} = "NAME"',
+    )
 
 
 def _refused(words: str, advice: str) -> UsageError:

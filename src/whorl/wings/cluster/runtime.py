@@ -7,6 +7,7 @@ import logging
 import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from temporalio.common import WorkflowIDReusePolicy
@@ -25,7 +26,7 @@ from whorl.runtimes.start_options import Start, new_run_id
 from whorl.wings.cluster import messages
 from whorl.wings.cluster.connection import answering, described, execution_of
 from whorl.wings.cluster.memory import ClusterMemories
-from whorl.wings.cluster.messages import Beginning, check_runnable, id_of
+from whorl.wings.cluster.messages import Beginning, check_runnable, id_of, program_of
 from whorl.wings.cluster.mirror import Mirror
 from whorl.wings.cluster.values import bound_to
 from whorl.wings.cluster.worker import has_pollers
@@ -94,15 +95,16 @@ class TemporalRuntime:
             if not start.cold:
                 beginning = await self._memories.begun(beginning)
             is_new = await self._begin(beginning)
-            await self._await_start(run, is_new=is_new)
+            await self._await_start(beginning, run, is_new=is_new)
         return run, is_new
 
-    async def _await_start(self, run: RunId, *, is_new: bool) -> None:
+    async def _await_start(self, beginning: Beginning, run: RunId, *, is_new: bool) -> None:
         if not is_new:
             # It may have been deleted here; the new start brings it back.
             await self.store.forget_pruned([run])
         self.following.keep(run)
-        await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
+        begun = partial(self.mirror.last_seq, run)
+        await self._await_entry(run, beginning.program, lambda: begun() > 0)
 
     async def _begin(self, beginning: Beginning, *, is_again: bool = False) -> bool:
         """Starts an execution; returns False if the run has, or had, one."""
@@ -156,7 +158,7 @@ class TemporalRuntime:
             while not await self._signal(run, event) and not await self._reopen(run, event):
                 continue
             self.following.keep(run)
-            await self._await_entry(run, is_there)
+            await self._await_entry(run, program_of(self.plan(run)), is_there)
         return True
 
     async def _signal(self, run: RunId, event: Event) -> bool:
@@ -209,7 +211,7 @@ class TemporalRuntime:
             )
             is_new = await self._begin(beginning)
             await self._memories.keep(run, made.memories)
-            await self._await_start(run, is_new=is_new)
+            await self._await_start(beginning, run, is_new=is_new)
         return run, is_new
 
     async def refresh(self, run: RunId | None = None) -> None:
@@ -247,18 +249,21 @@ class TemporalRuntime:
     def stop(self) -> None:
         self._stopping.set()
 
-    async def _await_entry(self, run: RunId, is_there: Callable[[], bool]) -> None:
+    async def _await_entry(self, run: RunId, program: str, is_there: Callable[[], bool]) -> None:
         """Waits until the request of this client shows in the mirror. Raises StoreError R922."""
         deadline = time.monotonic() + self.patience_s
         while not is_there():
             async with self.following.followed(run) as following:
                 while not is_there() and not following.done():
                     if time.monotonic() > deadline:
-                        queue = messages.run_queue(self.settings.queue)
+                        queue = messages.run_queue(self.settings.queue, program=program)
                         has_any = await has_pollers(self.client, queue)
                         why = "none has answered" if has_any else f"none polls the queue {queue!r}"
                         words = f"run {run} waits for a worker: {why}"
                         advice = "start one with `whorl server worker`; the run continues then"
+                        if program:
+                            line = f'[workflows] python = ["{program}"]'
+                            advice += f", if its whorl.toml has `{line}`"
                         raise StoreError(words, code="R922", help=advice)
                     await self.following.news(run)
 

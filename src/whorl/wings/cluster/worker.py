@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import sys
 import time
+from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +25,12 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event, Perform
 from whorl.lazily import dataclass
 from whorl.runtimes.driver import Performing
+from whorl.runtimes.host import Host
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.journal.sealed_secrets import finished_body, redaction_of
 from whorl.runtimes.time_slices import CPU_MAX_S
@@ -43,7 +48,9 @@ if TYPE_CHECKING:
     from temporalio.client import Client
     from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 
+    from whorl.interpreter.machine import Machine
     from whorl.language import Json
+    from whorl.providers.functions import Tasks
     from whorl.providers.settings import TemporalSettings
     from whorl.runtimes.driver import Workers
 
@@ -124,7 +131,8 @@ async def working(
     fired: Callable[[dict[str, Any], float], dict[str, Any]] = lambda schedule, due: {},
 ) -> AsyncIterator[None]:
     """Works until the block ends; then it takes no new work and waits `grace` for its calls."""
-    memories, metering = ClusterMemories(client, settings), Metering(client, cpu_max_s)
+    code = Code(workers, is_encrypted=bool(settings.encrypt_with))
+    memories, metering = ClusterMemories(client, settings), Metering(client, cpu_max_s, code)
     activities, is_whole = Activities(workers, fired, memories), not calls_only and not queue
     calls: dict[str, Any] = {
         "max_concurrent_activities": settings.calls_at_once,
@@ -153,16 +161,59 @@ async def working(
     )
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(served)
-        for behaviour in () if calls_only and queue else DRIVEN:
+        names = [messages.run_queue(settings.queue, each) for each in DRIVEN]
+        names += [messages.run_queue(settings.queue, program=each) for each in code.places()]
+        for name in () if calls_only and queue else names:
             # A worker that makes the calls of the runs that it drives is given them at once.
             does: list[Callable[..., Any]] = [activities.prepare]
             does += [] if queue else [activities.perform]
             how = {"no_remote_activities": True} if queue else calls
             how = how if calls_only else how | runs
-            name = messages.run_queue(settings.queue, behaviour)
             worker = Worker(client, task_queue=name, activities=does, **how)
             await stack.enter_async_context(worker)
         yield
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The workflow functions that a worker has, and what runs them."""
+
+    workers: Workers
+    is_encrypted: bool
+
+    def places(self) -> tuple[str, ...]:
+        functions = getattr(self.workers, "functions", None)
+        if functions is None:
+            return ()
+        places: tuple[str, ...] = functions.programs()
+        if places:
+            _keep_steps(functions)
+        return places
+
+    def host(self, machine: Machine, clock: Callable[[], float]) -> Host:
+        functions = getattr(self.workers, "functions", None)
+        return Host(machine, clock, functions=functions, redacted=self._redacted)
+
+    def _redacted(self, value: Json) -> Json:
+        shown = self.workers.redacted(value)
+        if shown != value and not self.is_encrypted:
+            words = "a request has a secret of whorl.toml, which Temporal would keep readable"
+            advice = 'set [runtime.temporal] encrypt_with = "env:WHORL_KEY"'
+            raise UsageError(words, help=advice, code="W920")
+        return shown
+
+
+def _keep_steps(functions: Tasks) -> None:
+    """Registers the steps of all modules: another worker may run the code that calls them."""
+    from whorl.interfaces.python.writing.workflows import Step
+
+    modules = [getattr(module, "__dict__", {}) for module in [*sys.modules.values()]]
+    things = [thing for names in modules for thing in [*names.values()]]
+    steps = {id(thing): thing.task for thing in things if isinstance(thing, Step)}
+    named = Counter(task.name for task in steps.values())
+    for task in steps.values():
+        if named[task.name] == 1 and functions.get(task.name) is None:
+            functions.keep(task.name, task.call, pure=task.pure)
 
 
 # The computing time of runs on a worker: a run that exceeds the limit is asked to end.
@@ -178,15 +229,17 @@ log = logging.getLogger("whorl")
 class Metering(UnsandboxedWorkflowRunner):
     """Runs workflows as they are; `most_s` is how long a run may compute on this worker."""
 
-    def __init__(self, client: Client, most_s: float) -> None:
+    def __init__(self, client: Client, most_s: float, code: Code) -> None:
         self._client = client
         self._most_s = most_s
+        self._code = code
         self._used_s: dict[str, float] = {}
         self._loop = asyncio.get_running_loop()
         self._telling: set[asyncio.Task[None]] = set()
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        instance: Any = super().create_instance(det)
+        outside = {**det.extern_functions, messages.CODE: self._code.host}
+        instance: Any = super().create_instance(replace(det, extern_functions=outside))
         run, activate = det.info.workflow_id, instance.activate
         self._loop.call_soon_threadsafe(self._begin, run)
 
@@ -259,11 +312,17 @@ class Activities:
 
     @activity.defn(name=messages.PREPARE)
     async def prepare(
-        self, run: str, performs: list[dict[str, Any]], secrets: list[Any], now: float
+        self,
+        run: str,
+        performs: list[dict[str, Any]],
+        secrets: list[Any],
+        now: float,
+        requested: list[dict[str, Any]] | None = None,
     ) -> list[dict[str, Any]]:
         """Returns the intents of tasks for the journal; performs tasks without effects at once.
 
-        All times are those of the run: it is `now` when the activity begins.
+        After them comes what the code of the run has requested. All times are those of the run: it
+        is `now` when the activity begins.
         """
         performing, begun = self._performing(run, secrets, []), time.monotonic()
         prepared = []
@@ -271,7 +330,8 @@ class Activities:
             event = await self._prepared(performing, Perform(**each))
             event.at = now + time.monotonic() - begun
             prepared.append(messages.event_to_json(event))
-        return prepared
+        later = {"at": now + time.monotonic() - begun}
+        return [*prepared, *(each | later for each in requested or ())]
 
     async def _prepared(self, performing: Performing, perform: Perform) -> Event:
         try:
@@ -290,6 +350,10 @@ class Activities:
         performing = self._performing(call["run"], call.get("secrets", ()), texts)
         _PINS.set(call.get("pins", {}))
         perform, held = Perform(**call["perform"]), call.get("held", {})
+        if call.get("is_refused"):
+            fault = messages.needs_queue(perform.address, perform.kind)
+            failed = performing.failed(perform, fault, {})
+            return {"kind": "task.failed", "body": failed}
         beating = asyncio.create_task(_beat(texts))
         try:
             event = await self._performed(performing, perform, call.get("cap"), held)

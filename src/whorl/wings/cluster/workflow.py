@@ -7,6 +7,7 @@ their work began. A reader of the history can repeat this order.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +21,10 @@ from temporalio.common import (
 from temporalio.exceptions import ActivityError, CancelledError
 
 with workflow.unsafe.imports_passed_through():
-    from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
+    from whorl.errors import UsageError
+    from whorl.interpreter.events import Cancel, Event, Give, Perform, SetTimer
+    from whorl.runtimes.host import Host, refused
+    from whorl.runtimes.program_log import Log, kept_log
     from whorl.runtimes.replay_core import Arrival, ReadyCall
     from whorl.wings.cluster import messages
     from whorl.wings.cluster.decoder import lost
@@ -60,7 +64,16 @@ class Run:
         self._timers: dict[str, asyncio.Task[None]] = {}
         # Tasks whose intents are put off until the worker's task has ended.
         self._held: list[Perform] = []
-        self._is_rested = False
+        self._is_resting = self._is_rested = False
+        # Runs the code of a program. The answers that it has seen: restarts, and the last number.
+        self._host: Host | None = None
+        self._seen: tuple[int, int] | None = None
+        self._fault: Exception | None = None
+        if self._machine.plan.has_program:
+            made: Any = workflow.extern_functions().get(messages.CODE, Host)
+            self._host = made(self._machine, self._now)
+            code = self._machine.state["program"]
+            self._seen = None if "restart" in code else (self._machine.restarts, code["taken"])
         self._remembering = Remembering(self._beginning)
 
     @workflow.signal(name=messages.ASK)
@@ -84,6 +97,13 @@ class Run:
 
     @workflow.run
     async def run(self, beginning: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._run()
+        finally:
+            if self._host is not None:
+                self._host.close()
+
+    async def _run(self) -> dict[str, Any]:
         now = self._now()
         for event in self._beginning.first:
             self._arrive(messages.event_from_json(event, now))
@@ -93,6 +113,9 @@ class Run:
             self.ask(event)
         while True:
             await workflow.wait_condition(lambda: self._awake or bool(self._arrived))
+            if self._fault is not None:
+                # The task of the worker fails, not the run: another one may do it.
+                raise self._fault
             self._awake, arrived, self._arrived = False, self._arrived, []
             self._pilot.arrive_together(arrived)
             self._carry_out()
@@ -158,6 +181,10 @@ class Run:
                 case ReadyCall(perform, cap):
                     calling = self._call(perform, cap, self._begun)
                     self._calls[perform.address] = asyncio.create_task(calling)
+                case Give():
+                    # One that begins again finds it in the state.
+                    if self._host is not None and not self._host.is_outdated:
+                        self._host.give(command)
                 case SetTimer(address):
                     self._drop(self._timers, address)
                     firing = self._fire(command, self._begun)
@@ -165,21 +192,26 @@ class Run:
                 case Cancel(address):
                     self._drop(self._timers, address)
                     self._drop(self._calls, address)
-        if not wanted:
+        if not wanted and not self._has_news() and not (self._host and self._held):
             return
         self._prepared += 1
-        most = self._beginning.intents_max
-        if not self._held and (not most or self._prepared % most):
-            self._begin_to_prepare(wanted)
-            return
-        if not self._held:
-            asyncio.create_task(self._rest())  # noqa: RUF006 - the SDK keeps it
         self._held += wanted
+        most = self._beginning.intents_max
+        if self._is_resting or (self._host and self._preparing):
+            # With code, one follows the other: they have the same order in a replay.
+            return
+        if most and not self._prepared % most:
+            self._is_resting = True
+            asyncio.create_task(self._rest())  # noqa: RUF006 - the SDK keeps it
+        else:
+            self._go_on()
 
-    def _begin_to_prepare(self, wanted: list[Perform]) -> None:
-        self._preparing += 1
-        self._begun += 1
-        asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
+    def _has_news(self) -> bool:
+        """Whether the code has answers that it has not seen; a full execution leaves them."""
+        machine = self._machine
+        if self._host is None or machine.done or machine.status == "paused" or self._is_full():
+            return False
+        return self._seen != (machine.restarts, machine.state["program"]["given"])
 
     async def _rest(self) -> None:
         """Ends the worker's task, so that the history has its results."""
@@ -187,11 +219,13 @@ class Run:
         self._awake = self._is_rested = True
 
     def _go_on(self) -> None:
-        """Prepares the postponed intents that are still wanted."""
-        held, self._held, self._is_rested = self._held, [], False
+        """Prepares the intents that are still wanted, and runs the code."""
+        held, self._held, self._is_resting, self._is_rested = self._held, [], False, False
         wanted = [perform for perform in held if self._pilot.is_asked(perform)]
-        if wanted and not self._machine.done:
-            self._begin_to_prepare(wanted)
+        if (wanted or self._has_news()) and not self._machine.done:
+            self._preparing += 1
+            self._begun += 1
+            asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
 
     def _drop(self, tasks: dict[str, asyncio.Task[None]], address: str) -> None:
         task = tasks.pop(address, None)
@@ -200,30 +234,66 @@ class Run:
 
     async def _prepare(self, wanted: list[Perform]) -> None:
         """Has a worker make the intents: tasks and costs depend on the worker's settings."""
-        performs = [messages.unusual(perform) for perform in wanted]
         try:
+            code = [] if self._host is None else [self._stepped(self._host)]
+            performs = [self._sent(perform) for perform in wanted]
             events = await workflow.execute_local_activity(
                 messages.PREPARE,
-                args=[self._beginning.run, performs, self._secrets(), self._now()],
+                args=[self._beginning.run, performs, self._secrets(), self._now(), *code],
                 start_to_close_timeout=timedelta(seconds=PREPARE_S),
             )
+        except UsageError as fault:
+            self._fault, events = fault, []
         finally:
             self._preparing -= 1
+            self._awake = True
+        messages.take_prepared(self._pilot, events, self._now())
         for event in events:
-            self._arrive(messages.event_from_json(event, self._now()))
-        if self._beginning.effects:
+            if "restarts" in event:
+                given = event["body"].get("given")
+                self._seen = None if given is None else (event["restarts"], given)
+        if self._beginning.effects and self._fault is None:
             # At once: the SDK delivers several such answers one by one, or together in a replay.
-            self._carry_out(events[-1]["at"])
+            self._carry_out(events[-1]["at"] if events else None)
+
+    def _stepped(self, host: Host) -> list[dict[str, Any]]:
+        """Runs the code; returns what it requests. In a replay, the history has that already."""
+        machine = self._machine
+        self._seen = (machine.restarts, machine.state["program"]["given"])
+        if workflow.unsafe.is_replaying():
+            return []
+        try:
+            if host.is_outdated:
+                for _ in host.begin_again(kept_log(machine) or Log()):
+                    pass
+            event = host.step()
+        except UsageError as fault:
+            if fault.code == "P114":
+                raise
+            host.close()
+            event = refused(fault, self._now())
+        if event is None:
+            return []
+        return [messages.event_to_json(event) | {"restarts": machine.restarts}]
+
+    def _sent(self, perform: Perform) -> dict[str, Any]:
+        """Returns a task for a worker, with the operator's secrets that code has given it."""
+        if self._host is not None:
+            perform = replace(perform, inputs=self._host.real_inputs(perform))
+        return messages.unusual(perform)
 
     async def _call(self, perform: Perform, cap: int | None, number: int) -> None:
         address, beginning = perform.address, self._beginning
         limit_s = CALL_MAX_S if perform.timeout_s is None else perform.timeout_s + LATE_S
         call = {
             "run": beginning.run,
-            "perform": messages.unusual(perform),
+            "perform": self._sent(perform),
             "cap": cap,
             "held": self._machine.held_for(address),
             "pins": self._pilot.pins,
+            # What code requests is known too late to refuse it before the run.
+            "is_refused": perform.kind not in beginning.queues
+            and messages.works_in_folder(perform.kind, perform.inputs),
             "secrets": self._secrets(),
         }
         try:
