@@ -124,3 +124,54 @@ def test_a_run_of_a_program_is_looked_at_without_it(project: Path, whorl: Whorl)
     assert "polish[2]/found" in whorl("show last/polish[2]").out
     asked = whorl("experiment what-if last --until found.score>=0.6").out
     assert "what if     2 iterations, returned 2, condition_met" in asked
+
+
+STOPPED = """
+import whorl
+
+
+@whorl.workflow
+async def stopped(how: str) -> str:
+    polish = whorl.loop(str, at_most=2)
+    async for turn in polish:
+        turn.value = how
+        await whorl.sleep(0)
+        if how == "stop":
+            turn.stop("approved")
+        if how == "bare":
+            turn.stop()
+        if how == "break":
+            break
+        if how == "score":
+            turn.score(0.1, at_least=0.9)
+    return polish.result
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "ended", "why"),
+    [
+        ("stop", "condition_met (stop: approved)", "1 of 2 iterations: stop: approved"),
+        ("bare", "condition_met (stop)", "1 of 2 iterations: stop"),
+        ("break", "condition_met (break)", "1 of 2 iterations: a `break` was reached"),
+        ("score", "max_iterations", "2 of 2 iterations: it reached its limit of iterations"),
+    ],
+)
+def test_it_is_said_how_code_left_a_loop(
+    project: Path, whorl: Whorl, how: str, ended: str, why: str
+) -> None:
+    (project / "stopped_flow.py").write_text(STOPPED)
+    (project / "whorl.toml").write_text('[workflows]\npython = ["stopped_flow:stopped"]\n')
+    before = list(sys.path)
+    try:
+        ran = whorl(f"run stopped_flow:stopped {how}").err
+    finally:
+        sys.path[:] = before
+        sys.modules.pop("stopped_flow", None)
+
+    assert f"polish: {ended} after" in ran
+    for command in ("show last", "ls", "why last", "experiment what-if last --at-most 1"):
+        assert ended in whorl(command).out
+    assert why in whorl("why last").out
+    if how == "score":
+        assert "raise `whorl.loop(at_most=...)` or give" in ran

@@ -56,9 +56,6 @@ ExitReason: TypeAlias = (
     Literal["condition_met", "max_iterations", "timeout", "budget"]
     | Literal["failed", "cancelled", "accepted", "rejected"]
 )
-StoppedBy: TypeAlias = Literal[
-    "expression", "score", "judge", "branch", "stable", "plateau", "break", "items", "person"
-]
 RecordStatus: TypeAlias = (
     Literal["running", "waiting", "succeeded", "failed"]
     | Literal["timed_out", "cancelled", "skipped"]
@@ -119,7 +116,7 @@ class LoopResult:
     path: str
     iterations: int
     exit_reason: ExitReason | None
-    stopped_by: StoppedBy | None
+    stopped_by: str | None
     score: float | None
     best_iteration: int | None
     returned_iteration: int | None

@@ -425,7 +425,8 @@ def _set_rule(machine: State, key: str, end: dict[str, Any]) -> None:
         rules.append(Stable(Expression("jinja", "turn.value")))
     if value.get("stop"):
         reason = value.get("reason", "")
-        rules.append(When(Expression("jinja", "turn.stop"), f"stop({reason!r})"))
+        words = f"stop: {reason}" if reason else "stop"
+        rules.append(When(Expression("jinja", "turn.stop"), words))
     wanted = replace(node, until=AnyOf(tuple(rules)) if rules else None)
     if wanted != node:
         parent = machine.frames[str(frame["parent"])]
