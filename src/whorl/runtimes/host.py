@@ -135,6 +135,8 @@ class Host:
         self._timers: dict[asyncio.TimerHandle, str] = {}
         self._main: asyncio.Task[Any] | None = None
         self._values: RunValues | nullcontext[None] = nullcontext()
+        # Whether the code is not the one that began the run.
+        self._is_other = False
 
     @property
     def dice(self) -> random.Random:
@@ -332,6 +334,9 @@ class Host:
                 self._take_back(before[address])
         else:
             self.requests, self._lost = [], []
+        if self._is_other and log.steps and not log.steps[-1].old:
+            name = self._machine.plan.workflow.name
+            self.warn("W917", f"the code of {name!r} is not the one that began the run")
         self._news.extend(given for given in log.left if given.number not in lost)
         self._lost += [given.number for given in log.left if given.number in lost]
 
@@ -403,8 +408,9 @@ class Host:
                 f'`[workflows] python = ["{node.function}"]`',
                 code="P114",
             )
-        namespace = getattr(getattr(begin, "__self__", None), "namespace", {})
-        self._values = RunValues(self, namespace)
+        author = getattr(begin, "__self__", None)
+        self._is_other = getattr(author, "code", node.code) != node.code
+        self._values = RunValues(self, getattr(author, "namespace", {}))
         coroutine = begin({name: inputs[name] for name in names if name in inputs})
         self._main = self.loop.create_task(coroutine, name=node.function, context=context)
         self._main.add_done_callback(self._ended_with)
