@@ -175,3 +175,52 @@ def test_it_is_said_how_code_left_a_loop(
     assert why in whorl("why last").out
     if how == "score":
         assert "raise `whorl.loop(at_most=...)` or give" in ran
+
+
+FORECAST = """
+import whorl
+
+
+async def cut(page: str) -> str:
+    short = await whorl.ask(f"Shorten {page}")
+    return await whorl.ask(f"Shorten {short}")
+
+
+@whorl.workflow(budget=0.50)
+async def pages(pages: list[str]) -> list[str]:
+    turns = whorl.loop(list, at_most=4)
+    async for turn in turns:
+        turn.value = await whorl.each(cut, pages)
+    return turns.result
+
+
+@whorl.workflow
+async def endless(topic: str) -> str:
+    while (answer := await whorl.ask("Done?")) != "yes":
+        pass
+    return answer
+"""
+
+
+def test_a_forecast_of_code_says_where_it_comes_from(project: Path, whorl: Whorl) -> None:
+    """From a dry run with the inputs, or from runs; code that asks for ever has none."""
+    (project / "forecast_flow.py").write_text(FORECAST)
+    model = '[defaults]\nprovider = "demo"\nmodel = "m1"\n[providers.demo]\nkind = "scripted"\n'
+    model += 'replies = [{match = "", replies = ["yes"]}]\n[prices.m1]\ninput = 1.0\noutput = 2.0\n'
+    names = '["forecast_flow:pages", "forecast_flow:endless"]'
+    (project / "whorl.toml").write_text(f"{model}[workflows]\npython = {names}\n")
+    before = list(sys.path)
+    try:
+        first = whorl("run forecast_flow:pages -i pages:=[1,2,3]").err
+        second = whorl("run forecast_flow:pages -i pages:=[1]").err
+        third = whorl("run forecast_flow:pages -i pages:=[1]").err
+        endless = whorl("run forecast_flow:endless -i topic=x").err
+    finally:
+        sys.path[:] = before
+        sys.modules.pop("forecast_flow", None)
+
+    assert ": about 24 calls (from a dry run), about $0.0" in first
+    assert ": about 24 calls (from 1 run), about $0.0" in second
+    assert ": about 16 calls (from 2 runs), about $0.0" in third
+    assert "at most $0.50, the budget" in third
+    assert "the number of calls depends on the inputs" in endless

@@ -171,6 +171,8 @@ def forecast_words(forecast: Forecast) -> str:
     if forecast.calls == 0:
         return ""
     words = calls_words(forecast.calls, forecast.usual)
+    if forecast.source and forecast.calls is not None:
+        words = f"about {plural(forecast.calls, 'call')} (from {forecast.source})"
     if forecast.has_tools:
         words += " and the tools that models use"
     if forecast.is_priced:
