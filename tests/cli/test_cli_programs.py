@@ -224,3 +224,66 @@ def test_a_forecast_of_code_says_where_it_comes_from(project: Path, whorl: Whorl
     assert ": about 16 calls (from 2 runs), about $0.0" in third
     assert "at most $0.50, the budget" in third
     assert "the number of calls depends on the inputs" in endless
+
+
+STATEFUL = """
+import whorl
+
+
+@whorl.step(pure=True)
+def add(total: int, number: int) -> int:
+    return total + number
+
+
+@whorl.workflow
+async def number(most: int, step: int = 1) -> int:
+    sums = whorl.loop(int, at_most=most, state=0)
+    async for turn in sums:
+        turn.state = turn.value = await add(turn.state, step)
+    return sums.result
+
+
+@whorl.workflow
+async def plain(most: int, step: int = 1) -> int:
+    total, sums = 0, whorl.loop(int, at_most=most)
+    async for turn in sums:
+        total = turn.value = await add(total, step)
+    return sums.result
+
+
+@whorl.workflow
+async def fields(most: int, step: int = 1) -> int:
+    sums = whorl.loop(int, at_most=most, state={"sum": 0})
+    async for turn in sums:
+        turn.state["sum"] = turn.value = await add(turn.state["sum"], step)
+    return sums.result
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "result"),
+    [
+        ("number", "state:=100", "102"),
+        ("fields", "sum:=100", "102"),
+        ("fields", 'state:={"sum":50}', "52"),
+        ("number", "step:=10", "21"),
+        ("number", "most:=9", "3"),
+        ("plain", "most:=9", "3"),
+    ],
+)
+def test_a_fork_of_code_sets_inputs_and_the_state(
+    project: Path, whorl: Whorl, name: str, setting: str, result: str
+) -> None:
+    """The loop that is forked keeps its own limits."""
+    (project / "state_flow.py").write_text(STATEFUL)
+    (project / "whorl.toml").write_text(f'[workflows]\npython = ["state_flow:{name}"]\n')
+    before = list(sys.path)
+    try:
+        whorl(f"run state_flow:{name} -i most:=3")
+        forked = whorl("fork", "last", "--at", "sums[2]", "--set", setting)
+        whorl("fork", "last", "--at", "sums[2]", "--set", "other=1").ends(2, "known: most, step")
+    finally:
+        sys.path[:] = before
+        sys.modules.pop("state_flow", None)
+
+    assert forked.out.strip() == result

@@ -587,8 +587,7 @@ def _requested(log: Log) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for step in log.steps:
         for r in (r for r in step.requests if "node" in r):
-            kept = {name: r[name] for name in ("at", "name", "node")} if step.old else r
-            found[join(r["at"], r["name"])] = kept
+            found[join(r["at"], r["name"])] = _wordless(r) if step.old else r
     return found
 
 
@@ -605,8 +604,18 @@ def _numbered(wish: str, number: int) -> str:
 # What was requested, compared with what is requested now.
 
 
+def _wordless(request: dict[str, Any]) -> dict[str, Any]:
+    """Returns a request that may have other inputs now; a loop keeps its limits and its rule."""
+    node = request["node"]
+    if node["is"] == "Loop":
+        node = {name: part for name, part in node.items() if name not in ("limits", "until")}
+    return {"at": request["at"], "name": request["name"], "node": node}
+
+
 def _same(known: dict[str, Any], request: dict[str, Any]) -> bool:
-    return all(known[name] == request.get(name) for name in ("node", "extra") if name in known)
+    if "extra" not in known:
+        return bool(known["node"] == _wordless(request)["node"])
+    return all(known[name] == request.get(name) for name in ("node", "extra"))
 
 
 def _compare(step: Step, requests: list[dict[str, Any]]) -> None:
@@ -614,9 +623,9 @@ def _compare(step: Step, requests: list[dict[str, Any]]) -> None:
     kept = [[r for r in each if "warn" not in r] for each in (step.requests, requests)]
     for was, now in _pairs(*kept):
         one, other = was, now
-        if step.old and was and now and "node" in was:
+        if step.old and was and now and "node" in was and "node" in now:
             # Old answers stay, whatever words the code has now.
-            one, other = ({k: r.get(k) for k in ("at", "name", "node")} for r in (was, now))
+            one, other = _wordless(was), _wordless(now)
         if one != other:
             found: Any = was or now
             address = join(found["at"], found.get("name", ""))

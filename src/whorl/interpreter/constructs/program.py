@@ -249,8 +249,10 @@ def _withdraw(machine: State, number: int) -> None:
 
 def _state(holder: Any) -> Any:
     """Returns the declared state of a loop; what a fork has set counts."""
-    state = holder["state"]
-    return state | holder["carry"] if isinstance(state, dict) else state
+    state, chosen = holder["state"], holder["carry"]
+    if isinstance(state, dict) and ("state" in state or "state" not in chosen):
+        return state | chosen
+    return chosen.get("state", state)
 
 
 def _forget_oldest(machine: State, frame: ProgramFrame) -> None:
