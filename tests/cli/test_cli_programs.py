@@ -287,3 +287,61 @@ def test_a_fork_of_code_sets_inputs_and_the_state(
         sys.modules.pop("state_flow", None)
 
     assert forked.out.strip() == result
+
+
+SECRET = """
+import whorl
+
+
+@whorl.step
+async def use(token: str) -> str:
+    return f"used {token}"
+
+
+@whorl.step
+async def refuse(token: str) -> str:
+    raise ValueError(f"refused {token}")
+
+
+@whorl.workflow
+async def hidden(token: whorl.Secret[str]) -> str:
+    turns = whorl.loop(str, at_most=2, state="")
+    async for turn in turns:
+        turn.value = turn.state = await use(token)
+        try:
+            await refuse(token)
+        except whorl.RequestFailed as fault:
+            turn.stop(str(fault))
+    decision = await whorl.approve(f"Is {token} right?", show=token)
+    return f"{decision.approved} {turns.result} {len(token)}"
+"""
+
+
+def test_a_secret_input_of_code_is_in_no_journal_and_in_no_words(
+    project: Path, whorl: Whorl
+) -> None:
+    (project / "secret_flow.py").write_text(SECRET)
+    (project / "whorl.toml").write_text('[workflows]\npython = ["secret_flow:hidden"]\n')
+    (project / "token.txt").write_text("hush-4711-hush")
+    before = list(sys.path)
+    texts = []
+    try:
+        for command in (
+            "run secret_flow:hidden -i token=@token.txt --verbose",
+            "show last",
+            "runs approve last",
+            "show last --json",
+            "why last",
+            "watch last --events",
+            "show last/turns[1]/use",
+        ):
+            done = whorl(command)
+            texts += [done.out, done.err]
+    finally:
+        sys.path[:] = before
+        sys.modules.pop("secret_flow", None)
+    stored = b"".join(path.read_bytes() for path in (project / ".whorl").rglob("*.db*"))
+
+    assert "succeeded" in texts[4] + texts[5]
+    assert [text[text.index("4711") - 99 :][:150] for text in texts if "4711" in text] == []
+    assert b"4711" not in stored

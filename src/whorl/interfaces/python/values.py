@@ -13,6 +13,7 @@ from dataclasses import MISSING, field, fields, is_dataclass
 from enum import Enum
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Generic,
     Literal,
@@ -52,6 +53,10 @@ Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
 ]
 Mark: TypeAlias = Literal["limit", "budget", "warning"]
+T = TypeVar("T")
+_SECRET = "secret"
+# An input that the run hides: `token: whorl.Secret[str]`.
+Secret: TypeAlias = Annotated[T, _SECRET]
 ExitReason: TypeAlias = (
     Literal["condition_met", "max_iterations", "timeout", "budget"]
     | Literal["failed", "cancelled", "accepted", "rejected"]
@@ -339,10 +344,14 @@ def fields_of(kind: object) -> dict[str, Any] | None:
     return None
 
 
-def hints_of(thing: object) -> dict[str, Any]:
+def is_secret(hint: object) -> bool:
+    return _SECRET in getattr(hint, "__metadata__", ())
+
+
+def hints_of(thing: object, *, is_whole: bool = False) -> dict[str, Any]:
     """Returns the types of the names of a class or a function; Any for those it cannot read."""
     try:
-        return get_type_hints(thing)
+        return get_type_hints(thing, include_extras=is_whole)
     except (NameError, TypeError, AttributeError):
         # A type that is defined inside of a function, or imported for type checkers alone.
         names = getattr(thing, "__annotations__", {})

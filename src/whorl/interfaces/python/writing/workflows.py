@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 
 from whorl.errors import RequestFailed, UsageError
 from whorl.interfaces.python import loading
-from whorl.interfaces.python.values import Workflow, from_json, hints_of, plain_value, schema_of
+from whorl.interfaces.python.values import (
+    Workflow,
+    from_json,
+    hints_of,
+    is_secret,
+    plain_value,
+    schema_of,
+)
 from whorl.interfaces.python.writing.checking import check_code, keeps_state, names_in, tree_of
 from whorl.interfaces.python.writing.functions import TaskFunction
 from whorl.interfaces.python.writing.names import name_of_call
@@ -257,7 +264,8 @@ class WorkflowFunction(Generic[P, R]):
         word = str(schema_of(self._hints.get(parameter.name, Any), place).get("type"))
         word = "list" if word == "array" else word if word in _TYPES else "json"
         if parameter.default is parameter.empty:
-            return Port(parameter.name, cast("Any", word))
+            whole = hints_of(self._function, is_whole=True).get(parameter.name)
+            return Port(parameter.name, cast("Any", word), secret=is_secret(whole))
         default = plain_value(parameter.default, place)
         return Port(parameter.name, cast("Any", word), required=False, default=default)
 
