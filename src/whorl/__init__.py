@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         LoopResult,
         Record,
         Result,
+        Secret,
         Usage,
         Workflow,
     )
@@ -125,6 +126,7 @@ __all__ = [
     "RunFinished",
     "RunStarted",
     "RunWaiting",
+    "Secret",
     "Session",
     "Span",
     "Step",

@@ -34,10 +34,19 @@ async def main(run: whorl.Run[int]) -> None:
 
 @pytest.mark.slow
 def test_the_examples_are_sound_and_mistakes_are_seen(tmp_path: Path) -> None:
-    programs = [ROOT / "tests" / "typing" / "api.py", *(ROOT / "examples" / "python").glob("*.py")]
+    typing = ROOT / "tests" / "typing"
+    programs = [
+        typing / "api.py",
+        typing / "programs.py",
+        *(ROOT / "examples" / "python").glob("*.py"),
+    ]
     for path in programs:
         shutil.copy(path, tmp_path)
     (tmp_path / "wrong.py").write_text(WRONG)
+    mistakes = typing / "mistakes.txt"
+    (tmp_path / "strict.py").write_text(f"# pyright: strict\n{mistakes.read_text()}")
+    sound = (typing / "programs.py").read_text()
+    (tmp_path / "programs.py").write_text(f"# pyright: strict\n{sound}")
     settings = {"extraPaths": [str(ROOT / "src")], "pythonVersion": "3.11"}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     words = [*program("pyright"), "--outputjson", "--pythonpath", sys.executable]
@@ -45,7 +54,12 @@ def test_the_examples_are_sound_and_mistakes_are_seen(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     found = [(Path(each["file"]).name, each["message"]) for each in report["generalDiagnostics"]]
 
-    assert report["summary"]["filesAnalyzed"] == len(programs) + 1
+    strict = [each for each in report["generalDiagnostics"] if each["file"].endswith("strict.py")]
+    lines = [each["range"]["start"]["line"] for each in strict if each["severity"] == "error"]
+    found = [each for each in found if each[0] != "strict.py"]
+
+    assert report["summary"]["filesAnalyzed"] == len(programs) + 2
     assert [file for file, _ in found] == ["wrong.py", "wrong.py"], found
+    assert sorted(set(lines)) == [8, 9, 10, 14, 15], strict
     assert '"Literal[\'four\']" is not assignable to "int"' in found[0][1]
     assert 'Cannot access attribute "number" for class "Token"' in found[1][1]

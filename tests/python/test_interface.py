@@ -100,8 +100,8 @@ def test_the_public_names_are_these() -> None:
         EditRefused Event Experiment HttpReply InvalidWorkflow Iteration IterationFinished
         IterationStarted Json LimitReached Limits Loop LoopFinished LoopResult ProviderError
         Record RequestFailed Result Retry Run RunFailed RunFinished RunStarted RunWaiting
-        Session Span Step StepFailed StepFinished StepStarted StoreError StreamEvent Tasks Token
-        Turn Usage UsageError Warned WhorlError Workflow WorkflowFunction __version__ agent
+        Secret Session Span Step StepFailed StepFinished StepStarted StoreError StreamEvent Tasks
+        Token Turn Usage UsageError Warned WhorlError Workflow WorkflowFunction __version__ agent
         approve ask build command current_call each edit http judge load loop now random resume
         run run_sync sleep step tool uuid value what_if workflow
     """

@@ -355,6 +355,39 @@ async def test_another_shape_after_what_was_done_goes_on() -> None:
     assert (result.status, CALLS["more"], CALLS["write 1"]) == ("succeeded", 1, 1)
 
 
+@whorl.workflow
+async def short(topic: str) -> str:
+    return await say(topic)
+
+
+async def _changed(topic: str) -> str:
+    said = await say(topic)
+    return f"{said}!"
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+async def test_code_that_differs_is_named_and_goes_on(
+    is_changed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    NOW["fails"] = "rain"
+    async with whorl.Session(config={}) as session:
+        await _started(session, short, "failed")
+    NOW.clear()
+    _changed.__qualname__ = "short"
+    if is_changed:
+        again = whorl.workflow(name="short")(_changed)
+        monkeypatch.setattr(sys.modules[__name__], "short", again)
+    async with whorl.Session(config={}) as session:
+        run = session.run("last")
+        await run.resume()
+        result = await run.result()
+
+    warned = [(each["code"], each["message"]) for each in result.warnings]
+    words = "the code of 'short' is not the one that began the run"
+    assert result.value == ("RAIN!" if is_changed else "RAIN")
+    assert warned == [("W917", words)] * is_changed
+
+
 PROGRAM = """
 import asyncio, os, sys
 import whorl

@@ -23,6 +23,14 @@ _FIELDS = {
     "run": "budget",
     "score": "`low` and `high` of the score",
 }
+# Those of a loop in Python.
+_OPTIONS = {
+    "max_iterations": "whorl.loop(at_most=...)",
+    "timeout": "whorl.loop(time=...)",
+    **dict.fromkeys(("cost", "tokens", "calls"), "whorl.loop(budget=...)"),
+    "run": "@whorl.workflow(budget=...)",
+    "score": "`whorl.loop(range=...)`",
+}
 
 
 def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
@@ -54,7 +62,7 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
             low, high = facts["low"], facts["high"]
             ends = "" if low is None else f" from {low:g}"
             ends += "" if high is None else f" to {high:g}"
-            field = (facts.get("fields") or _FIELDS).get("score")
+            field = _fields_of(facts).get("score")
             return f"ask for a score{ends} in the prompt{f', or change {field}' if field else ''}"
         case "P124":
             return "raise max_turns"
@@ -68,13 +76,13 @@ def _after_limit(facts: Mapping[str, Any], run: str) -> str:
 
     A run keeps the file that it began with, so a change of a field there has no effect on it.
     """
-    fields, limit = facts.get("fields") or _FIELDS, facts["limit"]
+    fields, limit = _fields_of(facts), facts["limit"]
     budget = limit.removesuffix("_usd") if limit in _FLAGS else ""
     field = fields.get(budget) or fields.get(facts["reason"], "the limit")
     if facts["of_run"]:
         # A format without a field for it has the flag of the command line.
         field = fields.get("run", "--budget")
-        field += f".{budget}" if "run" in fields and budget != "cost" else ""
+        field += f".{budget}" if fields is _FIELDS and budget != "cost" else ""
     raised = f"raise `{field}`"
     if not run:
         return raised
@@ -82,6 +90,11 @@ def _after_limit(facts: Mapping[str, Any], run: str) -> str:
         raised += " or give `whorl run` a higher `--max-iterations`"
     words = way_on("R102", facts, run)
     return f"`{command(*words)}` continues it; for a new run, {raised}" if words else raised
+
+
+def _fields_of(facts: Mapping[str, Any]) -> Mapping[str, str]:
+    own = facts.get("fields")
+    return _OPTIONS if own == "python" else own or _FIELDS
 
 
 def way_on(code: str, facts: Mapping[str, Any], run: str) -> list[str]:

@@ -48,7 +48,7 @@ _STOPPED_BY = {
     "branch": "the branch that ends it was taken",
     "stable": "two results in a row were alike",
     "plateau": "the score stopped improving",
-    "break": "a `break` step was reached",
+    "break": "a `break` was reached",
     "items": "no items were left",
     "person": "a person approved it",
 }
@@ -123,7 +123,7 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
 
 def exit_words(reason: str, stopped_by: str = "") -> str:
     """Returns the exit reason as results show it, with what decided it."""
-    return f"{reason} ({stopped_by})" if stopped_by else reason
+    return f"{reason} ({line(stopped_by, 60)})" if stopped_by else reason
 
 
 def condition_words(condition: Condition | None) -> str:
@@ -171,6 +171,8 @@ def forecast_words(forecast: Forecast) -> str:
     if forecast.calls == 0:
         return ""
     words = calls_words(forecast.calls, forecast.usual)
+    if forecast.source and forecast.calls is not None:
+        words = f"about {plural(forecast.calls, 'call')} (from {forecast.source})"
     if forecast.has_tools:
         words += " and the tools that models use"
     if forecast.is_priced:
@@ -219,7 +221,7 @@ def end_words(row: LoopRow, *, is_stopped: bool) -> str:
     if is_stopped and row.exit_reason == "accepted":
         return "a person stopped it"
     if row.exit_reason == "condition_met" and row.stopped_by:
-        return _STOPPED_BY.get(row.stopped_by, f"stopped by {row.stopped_by}")
+        return _STOPPED_BY.get(row.stopped_by, row.stopped_by)
     return _REASONS.get(row.exit_reason, row.exit_reason)
 
 

@@ -107,6 +107,12 @@ class When:
     test: Expression
     described: str = ""
 
+    @property
+    def by(self) -> str:
+        """What ends the loop: an expression, or code with its reason, such as `stop: approved`."""
+        is_code = self.test.source == "turn.stop" and self.described.startswith("stop")
+        return self.described if is_code else "expression"
+
 
 @dataclass(frozen=True, slots=True)
 class Score:

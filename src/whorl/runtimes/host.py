@@ -137,6 +137,8 @@ class Host:
         self._timers: dict[asyncio.TimerHandle, str] = {}
         self._main: asyncio.Task[Any] | None = None
         self._values: RunValues | nullcontext[None] = nullcontext()
+        # Whether the code is not the one that began the run.
+        self._is_other = False
 
     @property
     def dice(self) -> random.Random:
@@ -340,6 +342,9 @@ class Host:
                 self._take_back(before[address])
         else:
             self.requests, self._lost = [], []
+        if self._is_other and log.steps and not log.steps[-1].old:
+            name = self._machine.plan.workflow.name
+            self.warn("W917", f"the code of {name!r} is not the one that began the run")
         self._news.extend(given for given in log.left if given.number not in lost)
         self._lost += [given.number for given in log.left if given.number in lost]
 
@@ -416,8 +421,9 @@ class Host:
                 f'`[workflows] python = ["{node.function}"]`',
                 code="P114",
             )
-        namespace = getattr(getattr(begin, "__self__", None), "namespace", {})
-        self._values = RunValues(self, namespace)
+        author = getattr(begin, "__self__", None)
+        self._is_other = getattr(author, "code", node.code) != node.code
+        self._values = RunValues(self, getattr(author, "namespace", {}))
         coroutine = begin({name: inputs[name] for name in names if name in inputs})
         self._main = self.loop.create_task(coroutine, name=node.function, context=context)
         self._main.add_done_callback(self._ended_with)
@@ -600,8 +606,7 @@ def _requested(log: Log) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for step in log.steps:
         for r in (r for r in step.requests if "node" in r):
-            kept = {name: r[name] for name in ("at", "name", "node")} if step.old else r
-            found[join(r["at"], r["name"])] = kept
+            found[join(r["at"], r["name"])] = _wordless(r) if step.old else r
     return found
 
 
@@ -618,8 +623,18 @@ def _numbered(wish: str, number: int) -> str:
 # What was requested, compared with what is requested now.
 
 
+def _wordless(request: dict[str, Any]) -> dict[str, Any]:
+    """Returns a request that may have other inputs now; a loop keeps its limits and its rule."""
+    node = request["node"]
+    if node["is"] == "Loop":
+        node = {name: part for name, part in node.items() if name not in ("limits", "until")}
+    return {"at": request["at"], "name": request["name"], "node": node}
+
+
 def _same(known: dict[str, Any], request: dict[str, Any]) -> bool:
-    return all(known[name] == request.get(name) for name in ("node", "extra") if name in known)
+    if "extra" not in known:
+        return bool(known["node"] == _wordless(request)["node"])
+    return all(known[name] == request.get(name) for name in ("node", "extra"))
 
 
 def _compare(step: Step, requests: list[dict[str, Any]]) -> None:
@@ -627,9 +642,9 @@ def _compare(step: Step, requests: list[dict[str, Any]]) -> None:
     kept = [[r for r in each if "warn" not in r] for each in (step.requests, requests)]
     for was, now in _pairs(*kept):
         one, other = was, now
-        if step.old and was and now and "node" in was:
+        if step.old and was and now and "node" in was and "node" in now:
             # Old answers stay, whatever words the code has now.
-            one, other = ({k: r.get(k) for k in ("at", "name", "node")} for r in (was, now))
+            one, other = _wordless(was), _wordless(now)
         if one != other:
             found: Any = was or now
             address = join(found["at"], found.get("name", ""))

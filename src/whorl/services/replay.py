@@ -11,29 +11,33 @@ import json
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import field, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
-from whorl.errors import ProviderError, StoreError, UsageError
+from whorl.errors import ProviderError, StoreError, UsageError, plural
 from whorl.interpreter.events import Event, amount_in, split_iteration
 from whorl.ir import Loop, Task, Workflow
-from whorl.ir.walk import index_nodes, is_program, with_all_nodes
+from whorl.ir.walk import index_nodes, is_program, walk, with_all_nodes
 from whorl.ir.worst_case import UNCOUNTED
-from whorl.lazily import dataclass
+from whorl.lazily import dataclass, regex
 from whorl.providers import task
 from whorl.providers.json_values import DEPTH_MAX, is_deeper, table_of
 from whorl.runtimes.driver import RESERVED
 from whorl.runtimes.journal import sealed_secrets
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
+from whorl.runtimes.sqlite import RunFilter
+from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.inspecting.results import as_requested, document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from whorl.ir import Node, Port
     from whorl.language import Json
     from whorl.providers.functions import Tasks
     from whorl.providers.redaction import Redaction
+    from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
@@ -317,6 +321,9 @@ def _comparable(result: dict[str, Any]) -> dict[str, Json]:
 # The dry run: how a run would go with invented answers; nothing is sent and nothing is stored.
 
 _DEPTH_MAX = 16
+# Code may call for ever if its answers are invented.
+REHEARSED_MAX = 200
+_TURN, _NUMBERS = regex(r"\[([0-9]+)\]"), regex(r"\[[0-9]+\]|[~#][0-9]+")
 # What a task of `use` gives is not known; most give fields, and none is read as null.
 _INVENTED: dict[str, Json] = {
     "run": {"stdout": "(invented output)", "stderr": "", "exit_code": 0},
@@ -337,6 +344,7 @@ class _Inventing:
     def __init__(self, workflow: Workflow, iterations: int | None, read: Read | None) -> None:
         loops = [node for node in index_nodes(workflow).values() if isinstance(node, Loop)]
         limits = {loop.name: loop.limits.iterations for loop in loops}
+        self.asked: list[task.Request] = []
         self._limits = {name: n if isinstance(n, int) else 1 for name, n in limits.items()}
         self._iterations = iterations
         self._read = read
@@ -346,6 +354,7 @@ class _Inventing:
 
     async def perform(self, request: task.Request, emit: task.Emit) -> task.Reply:
         calls = 0 if request.kind in UNCOUNTED else 1
+        self.asked += [request] * calls
         if self._read is not None and request.kind in ("file_read", "file_glob"):
             # A file that is not there, or may not be read, is invented, too.
             with suppress(ProviderError):
@@ -384,19 +393,69 @@ def rehearse(
 
 
 def as_rehearsed(workflow: Workflow) -> Workflow:
-    """Returns a workflow; a program as what it requests in a dry run with two iterations a loop.
+    """Returns a workflow; a program as what it requests in a dry run."""
+    return rehearsed(workflow, {})[0] if is_program(workflow) else workflow
 
-    Nothing is called, and nothing is stored. Invented answers may lead it another way than a run.
+
+def rehearsed(
+    program: Workflow, given: Mapping[str, Json]
+) -> tuple[Workflow, list[tuple[task.Request, float]]]:
+    """Returns what a program requests in a dry run, and its calls with how often a run makes each.
+
+    Each loop makes two iterations, which stand for as many as it may make. Nothing is called, and
+    nothing is stored. Invented answers may lead it another way than a run.
     """
-    if not is_program(workflow):
-        return workflow
-    runtime = SimulatedRuntime(OneKind(_Inventing(workflow, 2, None)))
-    given: dict[str, Json] = {port.name: _input(port) for port in workflow.inputs}
-    run = runtime.start(workflow, given, run="dry-run", iterations=2)
+    inventing = _Inventing(program, 2, None)
+    runtime = SimulatedRuntime(OneKind(inventing))
+    inputs: dict[str, Json] = {port.name: _input(port) for port in program.inputs} | dict(given)
+    limits: Json = {"calls": REHEARSED_MAX}
+    run = runtime.start(program, inputs, run="dry-run", iterations=2, limits=limits)
     yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
     with suppress(UsageError):
         simulate(runtime, run, lambda _: yes)
-    return as_requested(workflow, fold(runtime.journal, run).machine)
+    shape = as_requested(program, fold(runtime.journal, run).machine)
+    most = {at: node.limits.iterations for at, node in walk(shape.body) if isinstance(node, Loop)}
+    made: dict[str, int] = {}
+    inside: list[list[str]] = []
+    for request in inventing.asked:
+        turns = [(request.address[: m.start()], int(m[1])) for m in _TURN.finditer(request.address)]
+        named = [(_NUMBERS.sub("", loop), number) for loop, number in turns]
+        inside.append([loop for loop, _ in named if isinstance(most.get(loop), int)])
+        made |= {loop: max(number, made.get(loop, 1)) for loop, number in named}
+    often = [prod(cast("int", most[loop]) / made[loop] for loop in loops) for loops in inside]
+    return shape, list(zip(inventing.asked, often, strict=True))
+
+
+# A program is forecast by so many runs.
+_RUNS_MAX = 20
+
+
+def forecast_of(
+    store: SqliteStore, workflow: Workflow, providers: Providers, start: Start, **given: Any
+) -> Forecast:
+    """Returns the forecast of a start; that of a program from its runs, or from a dry run."""
+    if not is_program(workflow):
+        return forecast(workflow, providers, **given)
+    listed = store.list_runs(RunFilter("succeeded", workflow.name), _RUNS_MAX)
+    if runs := [run for run in listed if run.file == start.file]:
+        source, often = plural(len(runs), "run"), 1 / len(runs)
+        each = [(run.calls * often, run.known_usd, often) for run in runs]
+    else:
+        shape, asked = rehearsed(workflow, start.input)
+        if len(asked) >= REHEARSED_MAX:
+            return forecast(workflow, providers, **given)
+        workflow, source = shape, "a dry run"
+        each = [(often, _cost_of(call, providers), often) for call, often in asked]
+    is_priced, usual = all(usd is not None for _, usd, _ in each), round(sum(n for n, *_ in each))
+    cost = sum((usd or 0.0) * often for _, usd, often in each) if is_priced else None
+    found = replace(forecast(workflow, providers, **given), calls=usual, usual=usual)
+    return replace(found, cost_usd=cost, is_priced=is_priced, bound_usd=None, source=source)
+
+
+def _cost_of(asked: task.Request, providers: Providers) -> float | None:
+    with suppress(ProviderError, UsageError):
+        return providers.kind(asked.kind).estimate(asked).cost_usd
+    return None
 
 
 def _input(port: Port) -> Json:

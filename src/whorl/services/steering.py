@@ -317,6 +317,8 @@ def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork:
     node = results.loop_node(workflow, path)
     names = [carry.name for carry in (node.carry if node is not None else ())]
     names += [port.name for port in workflow.inputs] + [name for name, _ in workflow.variables]
+    state = results.loop_frame(fold(store, source).machine, loop).get("state")
+    names += [] if state is None else ["state", *(state if isinstance(state, dict) else ())]
     for name in fork.values:
         if name not in names and not workflow.open_inputs:
             words = f"{name!r} cannot be set: it is not an input, variable or carried value"

@@ -25,9 +25,10 @@ from whorl.runtimes.journal.forking import Fork as ForkRequest
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.start_options import Start
 from whorl.services import steering
-from whorl.services.files.forecasting import forecast, raises_limits
+from whorl.services.files.forecasting import raises_limits
 from whorl.services.files.preflight import check_labels, check_size
 from whorl.services.inspecting.results import loop_frame, workflow_of
+from whorl.services.replay import forecast_of
 from whorl.services.runs import check_key, is_running
 from whorl.services.serving.triggers import CODE, Starts, checked_start, starts_of
 
@@ -113,9 +114,11 @@ def _prepared(
             check_key(state.store, known, each, workflow.name)
     if start.refused is not None:
         return workflow, starts, {}
-    worst = forecast(
+    worst = forecast_of(
+        state.store,
         workflow,
         state.providers,
+        start,
         iterations=iterations,
         budget_usd=budget,
         included=reading.included,

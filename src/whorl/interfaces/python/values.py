@@ -13,6 +13,7 @@ from dataclasses import MISSING, field, fields, is_dataclass
 from enum import Enum
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Generic,
     Literal,
@@ -52,13 +53,14 @@ Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
 ]
 Mark: TypeAlias = Literal["limit", "budget", "warning"]
+T = TypeVar("T")
+_SECRET = "secret"
+# An input that the run hides: `token: whorl.Secret[str]`.
+Secret: TypeAlias = Annotated[T, _SECRET]
 ExitReason: TypeAlias = (
     Literal["condition_met", "max_iterations", "timeout", "budget"]
     | Literal["failed", "cancelled", "accepted", "rejected"]
 )
-StoppedBy: TypeAlias = Literal[
-    "expression", "score", "judge", "branch", "stable", "plateau", "break", "items", "person"
-]
 RecordStatus: TypeAlias = (
     Literal["running", "waiting", "succeeded", "failed"]
     | Literal["timed_out", "cancelled", "skipped"]
@@ -119,7 +121,7 @@ class LoopResult:
     path: str
     iterations: int
     exit_reason: ExitReason | None
-    stopped_by: StoppedBy | None
+    stopped_by: str | None
     score: float | None
     best_iteration: int | None
     returned_iteration: int | None
@@ -342,10 +344,14 @@ def fields_of(kind: object) -> dict[str, Any] | None:
     return None
 
 
-def hints_of(thing: object) -> dict[str, Any]:
+def is_secret(hint: object) -> bool:
+    return _SECRET in getattr(hint, "__metadata__", ())
+
+
+def hints_of(thing: object, *, is_whole: bool = False) -> dict[str, Any]:
     """Returns the types of the names of a class or a function; Any for those it cannot read."""
     try:
-        return get_type_hints(thing)
+        return get_type_hints(thing, include_extras=is_whole)
     except (NameError, TypeError, AttributeError):
         # A type that is defined inside of a function, or imported for type checkers alone.
         names = getattr(thing, "__annotations__", {})

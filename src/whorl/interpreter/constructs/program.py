@@ -259,8 +259,10 @@ def _withdraw(machine: State, number: int) -> None:
 
 def _state(holder: Any) -> Any:
     """Returns the declared state of a loop; what a fork has set counts."""
-    state = holder["state"]
-    return state | holder["carry"] if isinstance(state, dict) else state
+    state, chosen = holder["state"], holder["carry"]
+    if isinstance(state, dict) and ("state" in state or "state" not in chosen):
+        return state | chosen
+    return chosen.get("state", state)
 
 
 def _forget_oldest(machine: State, frame: ProgramFrame) -> None:
@@ -441,7 +443,8 @@ def _set_rule(machine: State, key: str, end: dict[str, Any]) -> None:
         rules.append(Stable(Expression("jinja", "turn.value")))
     if value.get("stop"):
         reason = value.get("reason", "")
-        rules.append(When(Expression("jinja", "turn.stop"), f"stop({reason!r})"))
+        words = f"stop: {reason}" if reason else "stop"
+        rules.append(When(Expression("jinja", "turn.stop"), words))
     wanted = replace(node, until=AnyOf(tuple(rules)) if rules else None)
     if wanted != node:
         parent = machine.frames[str(frame["parent"])]

@@ -21,6 +21,7 @@ from whorl.interpreter.state import Behaviour
 from whorl.ir import Constant, Loop, Retry, Task
 from whorl.ir.worst_case import TURNS, USUAL_RETRIES, USUALLY_RETRIED
 from whorl.language import LanguageError, to_text
+from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from whorl.interpreter.state import State
     from whorl.language import Json
 
+
+# In an address: iterations, items, attempts, and which one of a name it is.
+_NUMBERS = regex(r"\[[0-9]+\]|[#~][0-9]+")
 
 # Callback addresses of tasks, and how they are removed when the run no longer waits for a call.
 #
@@ -254,7 +258,15 @@ def inputs_of(machine: State, frame: TaskFrame, node: Task) -> Values:
     for name, value in own.items():
         if value is not None:
             inputs[name] = value
-    return inputs | frame["extra"] if "extra" in frame else inputs
+    if "extra" not in frame:
+        return inputs
+    # What code requests, with what an experiment changes in requests of this name or path.
+    inputs, path = inputs | frame["extra"], _NUMBERS.sub("", frame["address"])
+    for place in ("", path.rpartition("/")[2], path):
+        for wanted, fields in machine.plan.owners[frame["node"]].defaults:
+            if wanted == f"{node.kind}/{place}":
+                inputs |= value_of(fields, scope)  # type: ignore[arg-type]
+    return inputs
 
 
 def keeps_inputs(node: Task) -> bool:

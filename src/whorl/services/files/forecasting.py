@@ -281,7 +281,8 @@ class Forecast:
 
     `calls` is the maximum, `usual` counts each call once, without retries. `cost_usd` is expected.
     `bound_usd` is the maximum, if a budget or the limits of all calls bound it. `effects` names
-    what it would read, write, run and call.
+    what it would read, write, run and call. `source` is what a program's numbers come from; they
+    are no maximum then.
     """
 
     calls: int | None
@@ -292,6 +293,7 @@ class Forecast:
     has_tools: bool = False
     bound_usd: float | None = None
     effects: Effects = Effects()
+    source: str = ""
 
 
 def forecast(

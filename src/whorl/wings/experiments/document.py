@@ -18,6 +18,7 @@ from whorl.interpreter.constructs.run import InputError, check_inputs
 from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names
 from whorl.lazily import dataclass
+from whorl.services.project import is_code
 from whorl.source import Mapping, Scalar, Sequence, plain
 from whorl.source.paths import open_file
 
@@ -218,10 +219,12 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
 VARIANT: dict[str, tuple[tuple[str, ...], str]] = {
     "model": (("string",), "the model of all steps"),
     "models": (("object",), "models by step"),
+    "steps": (("object",), "model, system and max_tokens by step"),
     "workflow": (("string",), "another file"),
     "inputs": (("object",), "inputs beside those of the case"),
     "loops": (("object",), "rules by loop: until, at_most, return"),
 }
+STEP_FIELDS = ("model", "system", "max_tokens")
 GATE: dict[str, tuple[tuple[str, ...], str]] = {
     "margin": (("number",), "a difference in grade that does not matter"),
     "cost": (("number",), "how many times as much it may cost"),
@@ -263,6 +266,7 @@ class Variant:
     name: str
     model: str = ""
     models: dict[str, str] = field(default_factory=dict)
+    steps: dict[str, dict[str, Any]] = field(default_factory=dict)
     workflow: str = ""
     inputs: dict[str, Any] = field(default_factory=dict)
     loops: dict[str, Mapping] = field(default_factory=dict)
@@ -446,6 +450,10 @@ class _Reader:
                 continue
             given = self._fields(entry.value, VARIANT, f"variant {name!r}")
             given.pop("loops", None)
+            for step, fields in given.get("steps", {}).items():
+                if not isinstance(fields, dict) or not fields.keys() <= {*STEP_FIELDS}:
+                    words = f"step {step!r} of variant {name!r} has other fields than "
+                    self._report(f"{words}{', '.join(STEP_FIELDS)}", entry.value.span)
             loops, rules = entry.value.get("loops"), {}
             for part in loops if isinstance(loops, Mapping) else ():
                 if isinstance(part.value, Mapping):
@@ -590,7 +598,9 @@ def _wrong(message: str, span: Span | None, advice: str = "") -> Diagnostic:
 
 
 def workflow_beside(project: Project, file: str, reference: str, span: Span | None) -> Reading:
-    """Reads the workflow that an experiment file names; it must be in the project."""
+    """Reads the workflow that an experiment file names: a file of the project, or its code."""
+    if is_code(reference):
+        return project.read(reference)
     opened = project.files(file).open(file, reference, span or Span(file, 1, 1))
     return project.read_text(opened.text, opened.path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,10 @@ from whorl.ir.checks.expressions import check_expressions
 from whorl.ir.checks.scopes import Subject, suggest
 from whorl.ir.checks.structure import check_best
 from whorl.ir.expressions import Names, conditions_in, inner_values
-from whorl.ir.walk import walk, with_nodes
+from whorl.ir.walk import is_program, walk, with_nodes
 from whorl.lazily import dataclass
 from whorl.services.files.preflight import find_loop, not_explored
+from whorl.services.replay import as_rehearsed
 from whorl.source import Mapping
 from whorl.wings.experiments.document import check_cases, workflow_beside
 
@@ -39,13 +41,18 @@ if TYPE_CHECKING:
 RULE = ("until", "at_most", "return", "check")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prepared:
     """A variant that can be run: its workflow, and the texts that it was read from."""
 
     variant: Variant
     workflow: Workflow
     sources: dict[str, str]
+
+    @cached_property
+    def shape(self) -> Workflow:
+        """What rules are asked about; that of a program is known from a dry run."""
+        return as_rehearsed(self.workflow)
 
 
 def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
@@ -79,7 +86,7 @@ def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Pre
     reading: Reading = experiment.reading
     if variant.workflow:
         reading = workflow_beside(project, experiment.file, variant.workflow, variant.span)
-    workflow = with_models(reading.workflow, variant)
+    workflow = with_steps(reading.workflow, variant)
     for name, words in variant.loops.items():
         loop = find_loop(workflow, name, words.span)
         changed = read_rule(experiment.document, words, loop, workflow)
@@ -106,12 +113,21 @@ def _check_inputs(experiment: Experiment, one: Prepared) -> list[Diagnostic]:
     return mistakes
 
 
-def with_models(workflow: Workflow, variant: Variant) -> Workflow:
-    """Returns the workflow with other models in its steps."""
-    if not variant.model and not variant.models:
-        return workflow
+def with_steps(workflow: Workflow, variant: Variant) -> Workflow:
+    """Returns the workflow with other models, systems and limits in its steps.
+
+    Those of a program are in its defaults, for requests of these names.
+    """
+    everywhere = {"model": variant.model} if variant.model else {}
+    steps = {name: {"model": model} for name, model in variant.models.items()}
+    for name, fields in variant.steps.items():
+        steps[name] = {**steps.get(name, {}), **fields}
+    if is_program(workflow):
+        given = {f"ask/{name}": fields for name, fields in {"": everywhere, **steps}.items()}
+        made = [(place, _constants(fields)) for place, fields in given.items() if fields]
+        return replace(workflow, defaults=(*workflow.defaults, *made))
     known = {node.name for _, node in walk(workflow.body) if isinstance(node, Task)}
-    for name in variant.models:
+    for name in steps:
         if name not in known:
             last = name.rpartition("/")[2]
             advice = f"write {last!r}" if last in known else suggest(name, sorted(known))
@@ -119,13 +135,18 @@ def with_models(workflow: Workflow, variant: Variant) -> Workflow:
             raise InvalidWorkflow([Diagnostic("W005", words, variant.span, help=advice)])
 
     def change(node: Node) -> Node:
-        model = variant.models.get(node.name) or variant.model
-        if not isinstance(node, Task) or node.kind != "ask" or not model:
+        fields = {**everywhere, **steps.get(node.name, {})}
+        if not isinstance(node, Task) or node.kind != "ask" or not fields:
             return node
-        others = [entry for entry in node.inputs.entries if entry[0] != "model"]
-        return replace(node, inputs=Fields((*others, ("model", Constant(model)))))
+        others = (entry for entry in node.inputs.entries if entry[0] not in fields)
+        return replace(node, inputs=Fields((*others, *_constants(fields).entries)))
 
-    return replace(workflow, body=with_nodes(workflow.body, change))
+    changed = everywhere or steps
+    return replace(workflow, body=with_nodes(workflow.body, change)) if changed else workflow
+
+
+def _constants(fields: Variants[str, Any]) -> Fields:
+    return Fields(tuple((name, Constant(value)) for name, value in fields.items()))
 
 
 def fails_with(workflow: Workflow, loop: Loop) -> bool:
@@ -149,7 +170,7 @@ def workflow_named(
     name = variant or experiment.baseline
     if name not in prepared:
         raise unknown("variant", name, prepared)
-    return prepared[name].workflow
+    return prepared[name].shape
 
 
 def loop_named(

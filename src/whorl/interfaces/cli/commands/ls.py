@@ -15,7 +15,7 @@ from whorl.interfaces.cli.commands import open_if_any, since_option, with_json
 from whorl.interfaces.cli.options import NO_RUNS, print_json, read_labels
 from whorl.interfaces.cli.terminal import badge, echo, paint, room, say
 from whorl.interfaces.formatting import line
-from whorl.interfaces.status_words import EXIT_REASONS
+from whorl.interfaces.status_words import EXIT_REASONS, exit_words
 from whorl.runtimes.sqlite import RunFilter
 from whorl.runtimes.sqlite.listing import EXPERIMENT, MOCKED, RESTORED, SORTS, UNLISTED
 from whorl.services.inspecting import results
@@ -131,7 +131,11 @@ def _cells(store: SqliteStore, row: RunRow) -> Cells:
     else:
         of = f"/{row.iterations_max}" if row.iterations_max else ""
         of = " (exploring)" if row.iterations_max and row.iteration > row.iterations_max else of
-        loop, iteration, ended = safe(row.loop), f"{row.iteration}{of}", row.exit_reason
+        loop, iteration, ended = (
+            safe(row.loop),
+            f"{row.iteration}{of}",
+            exit_words(row.exit_reason, row.stopped_by),
+        )
         iteration = iteration if row.loop else ""
         newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
         curve = formatting.sparkline([each.score for each in newest])

@@ -22,6 +22,7 @@ from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES, effects_words, forecast_words
+from whorl.ir.walk import is_program
 from whorl.plugins import needed
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import VARIABLE
@@ -170,23 +171,20 @@ async def _run(
     """Starts all runs, then drives one after the other; returns the worst of their exit codes."""
     workflow = reading.workflow if mocked is None else mocked.workflow
     providers = Providers(project.settings()) if mocked is None else mocked.providers
-    start, about = starts.each[0], []
+    start, about, is_forecast = starts.each[0], [], False
     if mocked is not None:
         about = [f"mocked by {mock_file({'mocked': mocked.name})}, nothing is sent or paid"]
     else:
         start, note = preflight.permitted(workflow, providers, start)
         if start.refused is not None and detach:
             raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
-        if start.refused is None:
-            given: Any = {
-                "budget_usd": start.limits.get("cost_usd"),
-                "iterations": start.iterations,
-            }
-            given["included"] = reading.included
-            foreseen = forecasting.forecast(reading.workflow, providers, **given)
-            about = [forecast_words(foreseen), effects_words(foreseen.effects), note]
+        is_forecast = start.refused is None
     origin = "detached" if detach else "terminal"
     async with run_session(project, show, providers=providers, origin=origin) as session:
+        if is_forecast:
+            # In a thread, since code that is tried has an event loop of its own.
+            seen = await asyncio.to_thread(_forecast, session, reading, providers, start)
+            about = [*seen, note]
         session.loaded = [{"code": each.code, "message": each.message, "path": each.node or ""}
                           for each in reading.warnings]  # fmt: skip
         each_start = [replace(s, refused=start.refused, at_once=start.at_once) for s in starts.each]
@@ -210,6 +208,19 @@ async def _run(
     if starts.is_split and show.as_json:
         options.print_json({"runs": results})
     return code
+
+
+def _forecast(session: RunSession, reading: Reading, providers: Any, start: Start) -> list[str]:
+    """Returns how many calls there will be, and what they do outside."""
+    given: Any = {"budget_usd": start.limits.get("cost_usd"), "iterations": start.iterations}
+    workflow, given["included"] = reading.workflow, reading.included
+    if is_program(workflow):
+        from whorl.services.replay import forecast_of
+
+        foreseen = forecast_of(session.store, workflow, providers, start, **given)
+    else:
+        foreseen = forecasting.forecast(workflow, providers, **given)
+    return [forecast_words(foreseen), effects_words(foreseen.effects)]
 
 
 async def _drive(

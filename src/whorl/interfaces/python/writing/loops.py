@@ -71,7 +71,7 @@ class Turn(Generic[T]):
             raise UsageError(f"the score is {value!r:.80}, which is not a number")
         self._given["score"], self._at_least = float(value), at_least
 
-    def stop(self, reason: str = "stopped") -> None:
+    def stop(self, reason: str = "") -> None:
         """Makes this iteration the last one; the rest of its code still runs."""
         self._given |= {"stop": True, "reason": reason}
 

@@ -6,6 +6,7 @@ Functions with `@whorl.step` do what may not be repeated; the run keeps what the
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import inspect
 from contextlib import suppress
@@ -15,8 +16,15 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 
 from whorl.errors import RequestFailed, UsageError
 from whorl.interfaces.python import loading
-from whorl.interfaces.python.values import Workflow, from_json, hints_of, plain_value, schema_of
-from whorl.interfaces.python.writing.checking import check_code, keeps_state, names_in
+from whorl.interfaces.python.values import (
+    Workflow,
+    from_json,
+    hints_of,
+    is_secret,
+    plain_value,
+    schema_of,
+)
+from whorl.interfaces.python.writing.checking import check_code, keeps_state, names_in, tree_of
 from whorl.interfaces.python.writing.functions import TaskFunction
 from whorl.interfaces.python.writing.names import name_of_call
 from whorl.interfaces.python.writing.requests import (
@@ -198,6 +206,13 @@ class WorkflowFunction(Generic[P, R]):
         """The workflow as the engine knows it."""
         return self.build(loading.project_of())
 
+    @cached_property
+    def code(self) -> str:
+        """The hash of its source without comments; a run warns if that has changed."""
+        tree = tree_of(self._function)
+        source = self._function.__code__.co_code if tree is None else ast.unparse(tree).encode()
+        return sha256(source).hexdigest()[:16]
+
     @property
     def namespace(self) -> dict[str, Any]:
         """The names of the module of its function."""
@@ -220,8 +235,7 @@ class WorkflowFunction(Generic[P, R]):
         ports = tuple(map(self._port, parameters))
         defaults = [(name, value) for name, value in self._defaults.items() if value]
         asked = Fields(tuple((name, Constant(plain_value(v, name))) for name, v in defaults))
-        code = sha256(self._function.__code__.co_code).hexdigest()[:16]
-        node = Program(name="program", function=self.place, code=code, keeps=self.keeps)
+        node = Program(name="program", function=self.place, code=self.code, keeps=self.keeps)
         limits = RunLimits(self._limits.cost_usd, self._limits.tokens, self._limits.calls)
         built = IrWorkflow(
             name=self.name,
@@ -250,7 +264,8 @@ class WorkflowFunction(Generic[P, R]):
         word = str(schema_of(self._hints.get(parameter.name, Any), place).get("type"))
         word = "list" if word == "array" else word if word in _TYPES else "json"
         if parameter.default is parameter.empty:
-            return Port(parameter.name, cast("Any", word))
+            whole = hints_of(self._function, is_whole=True).get(parameter.name)
+            return Port(parameter.name, cast("Any", word), secret=is_secret(whole))
         default = plain_value(parameter.default, place)
         return Port(parameter.name, cast("Any", word), required=False, default=default)
 

@@ -258,8 +258,8 @@ def check_rule(frame: LoopFrame, rule: Rule, scope: Scope, lost: frozenset[str])
             facts: Values = {"expression": condition.described or condition.test.source}
             read = {use.name for use in free_names(condition.test)} & lost if lost else ()
             if read:
-                return verdict_of(rule, None, "expression", facts | {"failed": [*sorted(read)]})
-            return verdict_of(rule, truth(condition.test, scope), "expression", facts)
+                return verdict_of(rule, None, condition.by, facts | {"failed": [*sorted(read)]})
+            return verdict_of(rule, truth(condition.test, scope), condition.by, facts)
         case Score():
             return _check_score(frame, rule, condition)
         case Judge():
@@ -448,9 +448,8 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
             span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
             span = span or (f"at most {high:g}" if low is None else f"at least {low:g}")
             words = f"score {number:g} of iteration {frame['count']} is outside {span} and is not "
-            named: Any = machine.loop(key).words or {}
             facts: Values = {"score": number, "low": low, "high": high}
-            facts["fields"] = named.get("fields")
+            facts["fields"] = loop_results.fields_of(machine, key)
             once = f"R115 {frame['address']}"
             machine.warn(frame["address"], "R115", f"{words}counted", once=once, facts=facts)
     leaf, score = next(iter(rules.scores.items()))

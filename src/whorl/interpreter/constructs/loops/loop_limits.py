@@ -139,7 +139,7 @@ def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
         "reason": what.reason,
         "limit": what.limit,
         "of_run": what.of_run,
-        "fields": words.get("fields"),
+        "fields": loop_results.fields_of(machine, key),
         "iterations": 0 if what.limit else MORE_ITERATIONS,
         "more": {**to_go_on(machine, key, what)} if can_continue else {},
         "continues": can_continue,

@@ -282,6 +282,12 @@ def is_early(machine: State, key: str, reason: str) -> bool:
     return decides or reason == "budget" or machine.loop(key).ask == "each"
 
 
+def fields_of(machine: State, key: str) -> Json:
+    """Returns what the limits of a loop are called in its format, or `python` for code."""
+    words: Any = machine.loop(key).words or {}
+    return "python" if "rule" in machine.loop_frames[key] else words.get("fields")
+
+
 def _summary(machine: State, key: str, reason: str, by: str, number: int | None) -> Values:
     frame = machine.loop_frames[key]
     best = frame.get("best")

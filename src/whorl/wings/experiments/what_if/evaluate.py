@@ -284,8 +284,8 @@ class _Walk:
             return combined(parts, every=tree.every)
         value = row.atoms.get(self._rules.atoms.get(tree.id, ""))
         match tree.condition:
-            case When():
-                return verdict_of(tree, value, "expression", {})
+            case When() as when:
+                return verdict_of(tree, value, when.by, {})
             case Score(at_least=None):
                 return Verdict("measured", "score")
             case Score() as score:
