@@ -304,7 +304,7 @@ async def refuse(token: str) -> str:
 
 
 @whorl.workflow
-async def hidden(token: whorl.Secret[str]) -> str:
+async def hidden(token: whorl.Secret[str] = "none") -> str:
     turns = whorl.loop(str, at_most=2, state="")
     async for turn in turns:
         turn.value = turn.state = await use(token)

@@ -10,6 +10,7 @@ import ast
 import asyncio
 import inspect
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, update_wrapper
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -263,11 +264,11 @@ class WorkflowFunction(Generic[P, R]):
             raise UsageError(words, help="name the parameters, or take one list or dict")
         word = str(schema_of(self._hints.get(parameter.name, Any), place).get("type"))
         word = "list" if word == "array" else word if word in _TYPES else "json"
+        is_hidden = is_secret(hints_of(self._function, is_whole=True).get(parameter.name))
+        port = Port(parameter.name, cast("Any", word), secret=is_hidden)
         if parameter.default is parameter.empty:
-            whole = hints_of(self._function, is_whole=True).get(parameter.name)
-            return Port(parameter.name, cast("Any", word), secret=is_secret(whole))
-        default = plain_value(parameter.default, place)
-        return Port(parameter.name, cast("Any", word), required=False, default=default)
+            return port
+        return replace(port, required=False, default=plain_value(parameter.default, place))
 
     def _inputs(self, args: Any, named: Any) -> dict[str, Any]:
         try:
