@@ -117,7 +117,7 @@ async def test_a_loop_with_a_state_is_resumed_inside_of_an_iteration() -> None:
     NOW["fails"] = "second 2 of 12"
     async with whorl.Session() as session:
         run = await _started(session, keeping, "failed")
-        for fails in ("second 2 of 12", ""):
+        for fails in ("second 2 of 12", "second 3 of 123", ""):
             NOW["fails"] = fails
             await run.resume()
             result = await run.result()
