@@ -74,7 +74,7 @@ def wanting(form: Format, name: str, *, stream: bool = True) -> bytes:
         case "anthropic", True:
             start = anthropic_message("", content=[], stop_reason=None)
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
-            texts = (None, given[:7], given[7:])
+            texts = ("", given[:7], given[7:])
             parts = [{"type": "input_json_delta", "partial_json": text} for text in texts]
             end = {"delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 3}}
             stream_events: list[dict[str, Any]] = [

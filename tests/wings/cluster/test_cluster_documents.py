@@ -43,7 +43,9 @@ def test_what_is_said_to_be_tested_is() -> None:
     named = set(re.findall(r"`(test_\w+)`", (DOCS / "internals/cluster.md").read_text()))
     files = Path(__file__).parent.glob("test_*.py")
     there = {
-        name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
+        name
+        for file in files
+        for name in re.findall(r"^(?:async )?def (test_\w+)", file.read_text(), re.M)
     }
 
     assert len(named) > 10
