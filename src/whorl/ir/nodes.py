@@ -353,8 +353,8 @@ class Program(NodeFields):
 
     `function` is its place, as `module:name`, and `code` a hash of it. If it `keeps` its log, the
     state of the run holds what the code was given and has requested, so that a run whose loops
-    declare their state resumes in constant time. If there is no journal beside it, the run ends
-    when its log has more than `log_max` characters. Programs without a function are the iterations,
+    declare their state resumes in constant time. Without a journal beside it, the run ends when
+    its log has more than `log_max` characters. Programs without a function are the iterations,
     items and parts of one that has.
     """
 
